@@ -1,0 +1,2 @@
+# Everyday build: debug information, no instrumentation, fast to compile.
+set(CMAKE_BUILD_TYPE Debug CACHE STRING "")

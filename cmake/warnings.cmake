@@ -1,0 +1,13 @@
+# redoubt_own_settings(TARGET): how redoubt compiles its own code. Nothing of this reaches a user's targets, and a
+# project that adds redoubt as a subdirectory keeps its own choice of warnings.
+function(redoubt_own_settings target)
+  # Keeps deprecated Asio interfaces out, so that newer Boost releases compile the code too.
+  target_compile_definitions(${target} PRIVATE BOOST_ASIO_NO_DEPRECATED)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
+  if(PROJECT_IS_TOP_LEVEL)
+    target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+    if(REDOUBT_WERROR)
+      target_compile_options(${target} PRIVATE -Werror)
+    endif()
+  endif()
+endfunction()

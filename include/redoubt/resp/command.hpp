@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A command as bytes: an array of length-prefixed strings, so no argument can ever become syntax. There is no
+// printf-style interface on purpose.
+#pragma once
+
+#include <charconv>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include <redoubt/core/failure.hpp>
+
+namespace redoubt {
+
+/// What can be an argument of a command: text of any bytes, or a number.
+template <class T>
+concept command_argument = std::convertible_to<T const&, std::string_view> || std::is_arithmetic_v<T>;
+
+/// One Redis command, encoded as RESP when it is built. Owns its bytes (one allocation in all); copyable; movable.
+/// Arguments may hold any byte, CR LF and NUL included. Integers are written in decimal, floating point numbers in the
+/// shortest form that reads back the same, `bool` as 1 or 0.
+///
+/// `command("SET", key, value, "PX", 60'000)`
+///
+/// Never write it as a braced list inside `co_await`; the constructor form is safe on every supported compiler.
+class command {
+ public:
+  /// `name` and arguments, in order.
+  template <command_argument... Args>
+  explicit command(std::string_view name, Args const&... args) {
+    bytes_.reserve(header_size + encoded_size(name) + (encoded_size(args) + ... + 0));
+    bytes_.resize(header_size);
+    append(name);
+    (append(args), ...);
+    write_header();
+  }
+
+  /// Adds one argument at the end.
+  template <command_argument T>
+  command& add(T const& arg) {
+    append(arg);
+    write_header();
+    return *this;
+  }
+
+  /// The encoded command.
+  [[nodiscard]] std::string_view wire() const noexcept { return std::string_view(bytes_).substr(start_); }
+
+  /// Name and arguments together; at least 1.
+  [[nodiscard]] std::size_t size() const noexcept { return count_; }
+
+  /// The name (0) or the i-th argument; empty when `i` >= size(). Linear in `i`.
+  [[nodiscard]] std::string_view operator[](std::size_t i) const noexcept;
+
+  /// The name as it was given.
+  [[nodiscard]] std::string_view name() const noexcept { return (*this)[0]; }
+
+ private:
+  // Room for "*4294967295\r\n" in front of the body, so that add() never moves the body.
+  static constexpr std::size_t header_size = 13;
+  static constexpr std::size_t frame_size = 26;  // "$" + 20 digits + 2 x CR LF + 1
+
+  template <class T>
+  static std::size_t encoded_size(T const& arg) noexcept {
+    if constexpr (std::is_arithmetic_v<T>) {
+      return frame_size + 32;
+    } else {
+      return frame_size + std::string_view(arg).size();
+    }
+  }
+
+  template <class T>
+  void append(T const& arg) {
+    if constexpr (std::same_as<T, bool>) {
+      append_text(arg ? "1" : "0");
+    } else if constexpr (std::is_arithmetic_v<T>) {
+      char digits[32];
+      auto const end = std::to_chars(digits, digits + sizeof digits, arg).ptr;
+      append_text({digits, static_cast<std::size_t>(end - digits)});
+    } else {
+      append_text(std::string_view(arg));
+    }
+  }
+
+  void append_text(std::string_view text);
+  void write_header() noexcept;
+
+  std::string bytes_;
+  std::uint32_t start_ = 0;
+  std::uint32_t count_ = 0;
+};
+
+/// Commands that are sent together, under one deadline, each with its own result. Between them other callers'
+/// commands may be executed; see `transaction` for the other kind.
+class pipeline {
+ public:
+  pipeline() = default;
+
+  /// `pipeline(command("GET", "a"), command("GET", "b"))`
+  template <std::same_as<command>... Commands>
+  explicit pipeline(command const& first, Commands const&... rest) {
+    add(first);
+    (add(rest), ...);
+  }
+
+  /// Adds a command at the end.
+  pipeline& add(command const& c);
+
+  [[nodiscard]] std::string_view wire() const noexcept { return bytes_; }
+  /// Number of commands.
+  [[nodiscard]] std::size_t size() const noexcept { return count_; }
+  [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+  /// The name of the first command that cannot share a connection; empty when there is none.
+  [[nodiscard]] std::string_view refused() const noexcept { return refused_; }
+  /// The first command's name, for messages.
+  [[nodiscard]] command_name label() const noexcept { return label_; }
+
+ private:
+  std::string bytes_;
+  std::string refused_;
+  command_name label_;
+  std::uint32_t count_ = 0;
+};
+
+/// Commands that run as one MULTI..EXEC block, written in one piece: no other caller's command can come between.
+/// Built like a `pipeline`; MULTI and EXEC are added by the client.
+class transaction : public pipeline {
+ public:
+  using pipeline::pipeline;
+};
+
+/// True for commands that would change the state of a shared connection or block everybody behind them: SUBSCRIBE
+/// and its kin, MONITOR, blocking reads (BLPOP, XREAD BLOCK, WAIT ...), raw MULTI/EXEC/WATCH, SELECT, AUTH, HELLO,
+/// QUIT, RESET, READONLY, CLIENT REPLY and CLIENT TRACKING. Case does not matter.
+[[nodiscard]] bool cannot_share_connection(command const& c) noexcept;
+
+}  // namespace redoubt

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <redoubt/resp/command.hpp>
+
+#include <algorithm>
+#include <array>
+
+namespace redoubt {
+namespace {
+
+/// ASCII case-insensitive comparison; Redis accepts names in any case.
+bool same_word(std::string_view a, std::string_view upper) noexcept {
+  return a.size() == upper.size() && std::equal(a.begin(), a.end(), upper.begin(), [](char x, char y) {
+           return (x >= 'a' && x <= 'z' ? static_cast<char>(x - 'a' + 'A') : x) == y;
+         });
+}
+
+// Sorted by nothing in particular: the first letter is tested before any comparison.
+constexpr std::array refused_names = {
+    std::string_view("ASKING"),     std::string_view("AUTH"),       std::string_view("BLPOP"),
+    std::string_view("BRPOP"),      std::string_view("BLMOVE"),     std::string_view("BLMPOP"),
+    std::string_view("BRPOPLPUSH"), std::string_view("BZPOPMIN"),   std::string_view("BZPOPMAX"),
+    std::string_view("BZMPOP"),     std::string_view("DISCARD"),    std::string_view("EXEC"),
+    std::string_view("HELLO"),      std::string_view("MONITOR"),    std::string_view("MULTI"),
+    std::string_view("PSUBSCRIBE"), std::string_view("PSYNC"),      std::string_view("PUNSUBSCRIBE"),
+    std::string_view("QUIT"),       std::string_view("READONLY"),   std::string_view("READWRITE"),
+    std::string_view("REPLCONF"),   std::string_view("RESET"),      std::string_view("SELECT"),
+    std::string_view("SSUBSCRIBE"), std::string_view("SUBSCRIBE"),  std::string_view("SUNSUBSCRIBE"),
+    std::string_view("SYNC"),       std::string_view("UNSUBSCRIBE"), std::string_view("UNWATCH"),
+    std::string_view("WAIT"),       std::string_view("WAITAOF"),    std::string_view("WATCH"),
+};
+
+char upper(char c) noexcept { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
+
+}  // namespace
+
+void command::append_text(std::string_view text) {
+  char frame[24];
+  frame[0] = '$';
+  auto* end = std::to_chars(frame + 1, frame + sizeof frame - 2, text.size()).ptr;
+  *end++ = '\r';
+  *end++ = '\n';
+  bytes_.append(frame, static_cast<std::size_t>(end - frame));
+  bytes_.append(text);
+  bytes_.append("\r\n", 2);
+  ++count_;
+}
+
+void command::write_header() noexcept {
+  char header[header_size];
+  header[0] = '*';
+  auto* end = std::to_chars(header + 1, header + header_size - 2, count_).ptr;
+  *end++ = '\r';
+  *end++ = '\n';
+  auto const length = static_cast<std::size_t>(end - header);
+  start_ = static_cast<std::uint32_t>(header_size - length);
+  std::copy(header, end, bytes_.begin() + start_);
+}
+
+std::string_view command::operator[](std::size_t i) const noexcept {
+  if (i >= count_) return {};
+  std::string_view rest = std::string_view(bytes_).substr(header_size);
+  for (;;) {
+    std::size_t length = 0;
+    auto const number_end = std::from_chars(rest.data() + 1, rest.data() + rest.size(), length).ptr;
+    rest.remove_prefix(static_cast<std::size_t>(number_end - rest.data()) + 2);
+    if (i-- == 0) return rest.substr(0, length);
+    rest.remove_prefix(length + 2);
+  }
+}
+
+pipeline& pipeline::add(command const& c) {
+  if (count_++ == 0) label_ = command_name(c.name());
+  if (refused_.empty() && cannot_share_connection(c)) refused_ = c.name();
+  bytes_.append(c.wire());
+  return *this;
+}
+
+bool cannot_share_connection(command const& c) noexcept {
+  auto const name = c.name();
+  if (name.empty()) return true;  // Redis treats an empty name as a protocol quirk of its own; nothing useful is lost.
+  auto const first = upper(name.front());
+  for (auto const refused : refused_names) {
+    if (refused.front() == first && same_word(name, refused)) return true;
+  }
+  if (same_word(name, "CLIENT")) {
+    auto const sub = c[1];
+    return same_word(sub, "REPLY") || same_word(sub, "TRACKING") || same_word(sub, "CACHING") ||
+           same_word(sub, "NO-TOUCH") || same_word(sub, "NO-EVICT") || same_word(sub, "SETNAME");
+  }
+  if (same_word(name, "XREAD") || same_word(name, "XREADGROUP")) {
+    for (std::size_t i = 1; i < c.size(); ++i) {
+      if (same_word(c[i], "STREAMS")) return false;  // what follows are keys, which may be called anything
+      if (same_word(c[i], "BLOCK")) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace redoubt
