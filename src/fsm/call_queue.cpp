@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <redoubt/fsm/call_queue.hpp>
+
+#include <algorithm>
+#include <cassert>
+
+namespace redoubt {
+
+call_queue::call_queue(call_queue_options options) : options_(options) {}
+
+time_point call_queue::limit_of(slot const& s, time_point now) const noexcept {
+  if (s.own_budget) return s.by.at();
+  auto const stage = ready_ ? options_.attempt_timeout : options_.connect_timeout;
+  return std::min(s.by.at(), saturating_add(now, stage));
+}
+
+void call_queue::arm(std::uint32_t index, time_point now) {
+  wheel_.remove(index);
+  wheel_.add(index, limit_of(slots_[index], now), now);
+}
+
+call_id call_queue::submit(call_request const& request, time_point now) {
+  assert(request.replies > 0);
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(slots_.size()));
+    slots_.emplace_back();
+  }
+  auto const index = free_.back();
+  free_.pop_back();
+  auto& s = slots_[index];
+  s.tag = request.tag;
+  s.bytes = request.bytes;
+  s.replies = request.replies;
+  s.by = request.by;
+  s.own_budget = request.own_budget;
+  s.where = state::waiting;
+  s.previous = waiting_tail_;
+  s.next = none;
+  if (waiting_tail_ != none) {
+    slots_[waiting_tail_].next = index;
+  } else {
+    waiting_head_ = index;
+  }
+  waiting_tail_ = index;
+  ++waiting_count_;
+  waiting_bytes_ += s.bytes;
+  arm(index, now);
+  return {index, s.generation};
+}
+
+void call_queue::on_ready(time_point now) {
+  ready_ = true;
+  last_byte_ = now;
+  overdue_ = false;
+  for (auto index = waiting_head_; index != none; index = slots_[index].next) arm(index, now);
+}
+
+void call_queue::take_batch(std::size_t bytes_max, time_point now, std::vector<std::uint64_t>& batch) {
+  if (!ready_ || staged_ > 0 || waiting_head_ == none || gate_closed(now)) return;
+  std::size_t bytes = 0;
+  while (waiting_head_ != none) {
+    auto const index = waiting_head_;
+    auto& s = slots_[index];
+    if (bytes > 0 && bytes + s.bytes > bytes_max) break;
+    bytes += s.bytes;
+    unlink_waiting(index);
+    s.where = state::owed;
+    ++owed_count_;
+    auto const patience = s.own_budget ? s.by.left(now) : options_.attempt_timeout;
+    sent_.push_back({index, s.replies, s.bytes, now, std::max(patience, options_.attempt_timeout)});
+    ++staged_;
+    batch.push_back(s.tag);
+  }
+  head_written_ = 0;
+}
+
+void call_queue::on_written(std::size_t bytes, time_point now) {
+  while (staged_ > 0) {
+    auto& head = sent_[sent_.size() - staged_];
+    auto const left = head.bytes - head_written_;
+    if (bytes < left) {
+      head_written_ += bytes;
+      // A caller who left before the first byte went out is served like one who left after the last: the command is
+      // finished. Only a command that is cut in the middle makes the connection useless.
+      if (head.owner == none && head_written_ > 0) half_written_ = true;
+      break;
+    }
+    bytes -= left;
+    head_written_ = 0;
+    head.since = now;
+    --staged_;
+  }
+}
+
+void call_queue::on_bytes(time_point now) {
+  last_byte_ = now;
+  overdue_ = false;
+}
+
+matched_reply call_queue::on_reply() {
+  // A reply may overtake the completion of our own write, so staged entries are answered as well; but never one whose
+  // bytes cannot have left.
+  if (sent_.empty()) return {};
+  auto& head = sent_.front();
+  bool const last = --head.replies == 0;
+  if (head.owner == none) {
+    if (last) {
+      if (staged_ == sent_.size()) --staged_, head_written_ = 0;
+      (void)sent_.pop_front();
+    }
+    ++discarded_;
+    return {matched_reply::kind::discarded, 0, last};
+  }
+  auto const index = head.owner;
+  auto const tag = slots_[index].tag;
+  if (last) {
+    if (staged_ == sent_.size()) --staged_, head_written_ = 0;
+    (void)sent_.pop_front();
+    --owed_count_;
+    wheel_.remove(index);
+    release(index);
+  }
+  return {matched_reply::kind::answer, tag, last};
+}
+
+void call_queue::on_time(time_point now, phase waiting_phase, std::vector<ended_call>& ended) {
+  due_.clear();
+  wheel_.on_time(now, due_);
+  for (auto const index : due_) {
+    if (slots_[index].where == state::waiting) {
+      ended.push_back(remove_waiting(index, waiting_phase));
+    } else {
+      auto const at = position_of(index);
+      if (now - std::max(sent_[at].since, last_byte_) >= options_.attempt_timeout) overdue_ = true;
+      ended.push_back(abandon(index, now));
+    }
+  }
+}
+
+std::optional<ended_call> call_queue::cancel(call_id id, phase waiting_phase, time_point now) {
+  if (id.index >= slots_.size() || slots_[id.index].generation != id.generation) return std::nullopt;
+  switch (slots_[id.index].where) {
+    case state::free: return std::nullopt;
+    case state::waiting: return remove_waiting(id.index, waiting_phase);
+    case state::owed: return abandon(id.index, now);
+  }
+  return std::nullopt;
+}
+
+std::size_t call_queue::position_of(std::uint32_t index) const noexcept {
+  // Calls expire roughly in the order they were sent, so the search is short; it happens on failures only.
+  for (std::size_t i = 0; i < sent_.size(); ++i) {
+    if (sent_[i].owner == index) return i;
+  }
+  assert(false && "an owed call has an entry");
+  return 0;
+}
+
+ended_call call_queue::abandon(std::uint32_t index, time_point) {
+  auto const at = position_of(index);
+  bool const staged = at >= sent_.size() - staged_;
+  if (staged && at == sent_.size() - staged_ && head_written_ > 0) half_written_ = true;
+  sent_[at].owner = none;
+  ended_call out{slots_[index].tag, effect::unknown, staged ? phase::write : phase::read};
+  --owed_count_;
+  ++abandoned_;
+  wheel_.remove(index);
+  release(index);
+  return out;
+}
+
+ended_call call_queue::remove_waiting(std::uint32_t index, phase waiting_phase) noexcept {
+  ended_call out{slots_[index].tag, effect::none, waiting_phase};
+  wheel_.remove(index);
+  unlink_waiting(index);
+  release(index);
+  return out;
+}
+
+void call_queue::on_lost(std::vector<ended_call>& ended) {
+  auto const written = sent_.size() - staged_;
+  for (std::size_t i = 0; i < sent_.size(); ++i) {
+    auto const index = sent_[i].owner;
+    if (index == none) continue;
+    ended.push_back({slots_[index].tag, effect::unknown, i < written ? phase::read : phase::write});
+    --owed_count_;
+    wheel_.remove(index);
+    release(index);
+  }
+  sent_.clear();
+  staged_ = 0;
+  head_written_ = 0;
+  half_written_ = false;
+  overdue_ = false;
+  ready_ = false;
+}
+
+void call_queue::end_waiting(phase waiting_phase, std::vector<ended_call>& ended) {
+  while (waiting_head_ != none) ended.push_back(remove_waiting(waiting_head_, waiting_phase));
+}
+
+time_point call_queue::quiet_since() const noexcept { return std::max(sent_.front().since, last_byte_); }
+
+bool call_queue::gate_closed(time_point now) const noexcept {
+  if (sent_.empty()) return false;
+  return overdue_ || now - quiet_since() >= sent_.front().patience;
+}
+
+bool call_queue::stalled(time_point now) const noexcept {
+  if (sent_.empty()) return false;
+  if (sent_.size() - owed_count_ > options_.tombstones) return true;
+  return now - quiet_since() >= std::max(options_.stall_limit, sent_.front().patience);
+}
+
+std::optional<time_point> call_queue::next_wakeup() const noexcept {
+  auto next = wheel_.next_wakeup();
+  if (!sent_.empty()) {
+    auto const stall = saturating_add(quiet_since(), std::max(options_.stall_limit, sent_.front().patience));
+    next = next ? std::min(*next, stall) : stall;
+  }
+  return next;
+}
+
+void call_queue::unlink_waiting(std::uint32_t index) noexcept {
+  auto& s = slots_[index];
+  (s.previous != none ? slots_[s.previous].next : waiting_head_) = s.next;
+  (s.next != none ? slots_[s.next].previous : waiting_tail_) = s.previous;
+  s.previous = s.next = none;
+  --waiting_count_;
+  waiting_bytes_ -= s.bytes;
+}
+
+void call_queue::release(std::uint32_t index) noexcept {
+  auto& s = slots_[index];
+  s.where = state::free;
+  ++s.generation;
+  free_.push_back(index);
+}
+
+call_queue_snapshot call_queue::snapshot() const noexcept {
+  return {waiting_count_, owed_count_, sent_.size() - owed_count_, waiting_bytes_, discarded_, abandoned_};
+}
+
+bool call_queue::check() const {
+  std::size_t waiting = 0;
+  std::size_t bytes = 0;
+  auto previous = none;
+  for (auto index = waiting_head_; index != none; index = slots_[index].next) {
+    auto const& s = slots_[index];
+    if (s.where != state::waiting || s.previous != previous || !wheel_.contains(index)) return false;
+    ++waiting;
+    bytes += s.bytes;
+    previous = index;
+    if (waiting > slots_.size()) return false;
+  }
+  if (previous != waiting_tail_ || waiting != waiting_count_ || bytes != waiting_bytes_) return false;
+  std::size_t owed = 0;
+  for (std::size_t i = 0; i < sent_.size(); ++i) {
+    if (sent_[i].replies == 0) return false;
+    if (sent_[i].owner == none) continue;
+    if (slots_[sent_[i].owner].where != state::owed || !wheel_.contains(sent_[i].owner)) return false;
+    ++owed;
+  }
+  if (owed != owed_count_ || staged_ > sent_.size()) return false;
+  if (staged_ > 0 && head_written_ >= sent_[sent_.size() - staged_].bytes) return false;
+  return waiting + owed + free_.size() == slots_.size() && wheel_.size() == waiting + owed && wheel_.check();
+}
+
+}  // namespace redoubt
