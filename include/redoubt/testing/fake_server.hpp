@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A Redis for tests that is only a value: bytes in, bytes out. No socket, no thread, no clock. It answers as Redis
-// 7.0.15 does (tests/redis/parity_test.cpp compares them byte for byte), can be put into every bad state by name, and
-// can be told to misbehave on chosen commands.
+// A Redis for tests that is only a value: bytes in, bytes out. No socket, no thread, no clock. It answers as
+// Redis 7.0.15 does (tests/redis/parity_test.cpp compares them byte for byte), can be put into every bad
+// state by name, and can be told to misbehave on chosen commands.
 //
-// `loopback_server` puts it behind a real port, `fake_client` calls it without any connection, and the virtual world
-// connects it to clients under virtual time.
+// `loopback_server` puts it behind a real port, `fake_client` calls it without any connection, and the
+// virtual world connects it to clients under virtual time.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,8 @@ namespace redoubt::testing {
 
 /// What a `fake_server` is created with.
 struct fake_server_options {
-  /// User that must authenticate. Empty: the `default` user, as `requirepass` sets it. Used with `password` only.
+  /// User that must authenticate. Empty: the `default` user, as `requirepass` sets it. Used with `password`
+  /// only.
   std::string user{};
   /// Password that every connection must give first. Empty: none is needed.
   std::string password{};
@@ -39,15 +40,15 @@ struct fake_server_options {
   /// The unix time that the server shows when its `now` is the zero of the clock (TIME, EXAT, PXAT). Default
   /// 1'700'000'000 s.
   duration unix_time_at_zero = std::chrono::seconds(1'700'000'000);
-  /// Lua instructions after which a script is stopped with an error, so that an endless script cannot hang a test.
-  /// Default 10 million, a fraction of a second.
+  /// Lua instructions after which a script is stopped with an error, so that an endless script cannot hang a
+  /// test. Default 10 million, a fraction of a second.
   std::size_t script_instructions = 10'000'000;
   /// Longest argument (`proto-max-bulk-len`). Default 512 MiB.
   std::size_t argument_bytes_max = std::size_t{512} << 20;
 };
 
-/// A sans-io Redis: strings, counters, hashes, lists, sorted sets, expiry, transactions, Lua scripts. Every method that
-/// depends on time takes `now`, which must never go back. Movable, not copyable. Not thread-safe.
+/// A sans-io Redis: strings, counters, hashes, lists, sorted sets, expiry, transactions, Lua scripts. Every
+/// method that depends on time takes `now`, which must never go back. Movable, not copyable. Not thread-safe.
 ///
 /// The order of use: `open`, `on_bytes`..., and after each call `take_output` until it is empty.
 class fake_server {
@@ -57,11 +58,11 @@ class fake_server {
 
   /// Something to do with a connection. The order within one session is the order of the list.
   struct output {
-    session to = 0;       ///< Which connection.
-    std::string bytes{};  ///< What to send first; may be empty.
-    duration delay{};     ///< Holds back this and everything after it on the same session.
-    bool close = false;   ///< Then close in an orderly way (FIN).
-    bool reset = false;   ///< Then reset the connection (RST).
+    session to = 0;      ///< Which connection.
+    std::string bytes{}; ///< What to send first; may be empty.
+    duration delay{};    ///< Holds back this and everything after it on the same session.
+    bool close = false;  ///< Then close in an orderly way (FIN).
+    bool reset = false;  ///< Then reset the connection (RST).
   };
 
   explicit fake_server(fake_server_options options = {});
@@ -69,7 +70,8 @@ class fake_server {
   fake_server(fake_server&&) noexcept;
   fake_server& operator=(fake_server&&) noexcept;
 
-  // --- Connections -------------------------------------------------------------------------------------------------
+  // --- Connections
+  // -------------------------------------------------------------------------------------------------
 
   /// False while killed: the connection must be refused. True while paused, because the kernel accepts.
   [[nodiscard]] bool accepts() const noexcept;
@@ -85,18 +87,21 @@ class fake_server {
   [[nodiscard]] std::optional<time_point> next_wakeup() const;
   /// Lets time pass: ends CLIENT PAUSE and runs what it held.
   void on_time(time_point now);
-  /// `wake` is called at the end of each method that leaves something for `take_output` or a `next_wakeup`, so that a
-  /// change of state made by a test reaches the one who moves the bytes. It must not call the server; post instead.
+  /// `wake` is called at the end of each method that leaves something for `take_output` or a `next_wakeup`,
+  /// so that a change of state made by a test reaches the one who moves the bytes. It must not call the
+  /// server; post instead.
   void set_wake(std::function<void()> wake);
 
-  // --- States, by name ---------------------------------------------------------------------------------------------
+  // --- States, by name
+  // ---------------------------------------------------------------------------------------------
 
   /// Freezes the process (SIGSTOP): connections are accepted, bytes are taken but not read.
   void pause();
   /// Lets it go on (SIGCONT): everything that came meanwhile is processed in the order of its arrival.
   void resume(time_point now);
   [[nodiscard]] bool paused() const noexcept;
-  /// Ends the process (SIGKILL): connections are reset, data and scripts are lost, new connections are refused.
+  /// Ends the process (SIGKILL): connections are reset, data and scripts are lost, new connections are
+  /// refused.
   void kill();
   /// Starts it again: empty, a healthy primary, with the same password. Not killed: kills it first.
   void restart(time_point now);
@@ -104,7 +109,8 @@ class fake_server {
   void become_replica();
   /// A primary again; connections stay open.
   void become_primary();
-  /// True: a replica with `replica-serve-stale-data no` that has lost its primary (MASTERDOWN). False: it is back.
+  /// True: a replica with `replica-serve-stale-data no` that has lost its primary (MASTERDOWN). False: it is
+  /// back.
   void lose_primary(bool lost);
   /// `maxmemory` is reached and nothing may be evicted (OOM).
   void fill_memory();
@@ -125,10 +131,11 @@ class fake_server {
   void pause_writes(time_point until);
   /// Forgets all scripts: SCRIPT FLUSH.
   void flush_scripts();
-  /// Connections must authenticate from now on; those that are open stay as they are. Empty `user`: `default`.
+  /// Connections must authenticate from now on; those that are open stay as they are. Empty `user`:
+  /// `default`.
   void require_password(std::string user, std::string password);
-  /// A user with limited rights. May touch keys that begin with `key_prefix` only, and not run `refused_commands`
-  /// (lower case).
+  /// A user with limited rights. May touch keys that begin with `key_prefix` only, and not run
+  /// `refused_commands` (lower case).
   struct limited_user {
     std::string name;
     std::string password;
@@ -138,56 +145,59 @@ class fake_server {
   /// Adds or replaces a user. Connections that do not authenticate stay the unlimited default user.
   void add_user(limited_user user);
 
-  // --- Scripted faults ---------------------------------------------------------------------------------------------
+  // --- Scripted faults
+  // ---------------------------------------------------------------------------------------------
 
   /// A misbehaviour on chosen commands. The first fault in the list that matches a command applies to it.
   struct fault {
     /// What happens to the command.
     enum class kind : std::uint8_t {
-      delay,                   ///< Executed; the reply comes `delay` late, and so does what follows it.
-      drop_reply,              ///< Executed; neither this reply nor anything after it leaves on this session.
-      silent,                  ///< Not executed; nothing more is read or answered on this session.
-      cut,                     ///< Executed; the session is closed after `cut_after` bytes of the reply.
-      error,                   ///< Not executed; answered with the error line `text`, e.g. "LOADING Redis is ...".
-      garbage,                 ///< Executed; the bytes `text` are sent instead of the reply.
-      reset_before_execution,  ///< Not executed; the session is reset.
-      reset_after_execution,   ///< Executed; the session is reset without a reply.
-      extra_reply,             ///< Executed; the bytes `text` are sent after the reply.
+      delay,      ///< Executed; the reply comes `delay` late, and so does what follows it.
+      drop_reply, ///< Executed; neither this reply nor anything after it leaves on this session.
+      silent,     ///< Not executed; nothing more is read or answered on this session.
+      cut,        ///< Executed; the session is closed after `cut_after` bytes of the reply.
+      error,      ///< Not executed; answered with the error line `text`, e.g. "LOADING Redis is ...".
+      garbage,    ///< Executed; the bytes `text` are sent instead of the reply.
+      reset_before_execution, ///< Not executed; the session is reset.
+      reset_after_execution,  ///< Executed; the session is reset without a reply.
+      extra_reply,            ///< Executed; the bytes `text` are sent after the reply.
     };
-    std::string command{};        ///< Which command, in any case; empty: any.
-    kind what = kind::delay;      ///< What happens.
-    duration delay{};             ///< For `delay`; for the other kinds it holds the answer back as well.
-    std::size_t cut_after = 0;    ///< For `cut`.
-    std::string text{};           ///< For `error` (without '-' and CR LF), `garbage` and `extra_reply` (raw bytes).
-    std::size_t skip = 0;         ///< Leaves the first `skip` matches untouched.
-    std::size_t times = 1;        ///< Then applies this many times.
+    std::string command{};     ///< Which command, in any case; empty: any.
+    kind what = kind::delay;   ///< What happens.
+    duration delay{};          ///< For `delay`; for the other kinds it holds the answer back as well.
+    std::size_t cut_after = 0; ///< For `cut`.
+    std::string text{};    ///< For `error` (without '-' and CR LF), `garbage` and `extra_reply` (raw bytes).
+    std::size_t skip = 0;  ///< Leaves the first `skip` matches untouched.
+    std::size_t times = 1; ///< Then applies this many times.
   };
   /// Adds a fault behind those that wait already. Commands inside scripts and transactions are not matched.
   void inject(fault f);
   /// Removes all faults that have not happened yet. Sessions that are silent already stay so.
   void clear_faults();
 
-  // --- Observation -------------------------------------------------------------------------------------------------
+  // --- Observation
+  // -------------------------------------------------------------------------------------------------
 
   /// A command as the server read it.
   struct received {
-    session from = 0;                    ///< On which connection.
-    std::vector<std::string> arguments;  ///< Name and arguments.
-    time_point at{};                     ///< When it was read.
-    bool executed = false;               ///< False while it is held or queued, and for ever when it was refused.
+    session from = 0;                   ///< On which connection.
+    std::vector<std::string> arguments; ///< Name and arguments.
+    time_point at{};                    ///< When it was read.
+    bool executed = false; ///< False while it is held or queued, and for ever when it was refused.
   };
   /// The commands that were read, oldest first; see `fake_server_options::log_limit`.
   [[nodiscard]] std::vector<received> const& log() const;
   void clear_log();
-  /// How many commands of this name (any case; empty: all) were read since the start, executed or not; `clear_log`
-  /// sets it to zero.
+  /// How many commands of this name (any case; empty: all) were read since the start, executed or not;
+  /// `clear_log` sets it to zero.
   [[nodiscard]] std::size_t count(std::string_view command_name) const;
   /// Connections that are open.
   [[nodiscard]] std::size_t sessions() const;
   /// Connections that were ever opened.
   [[nodiscard]] std::size_t sessions_opened() const;
 
-  // --- The keyspace, directly: no state or fault stands in the way -------------------------------------------------
+  // --- The keyspace, directly: no state or fault stands in the way
+  // -------------------------------------------------
 
   /// The string at `key`; empty when there is none or it holds another type.
   [[nodiscard]] std::optional<std::string> get(std::string_view key, time_point now, int db = 0) const;
@@ -206,4 +216,4 @@ class fake_server {
   std::unique_ptr<impl> impl_;
 };
 
-}  // namespace redoubt::testing
+} // namespace redoubt::testing
