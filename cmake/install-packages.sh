@@ -115,21 +115,30 @@ fi
 # Packages must not start their services: nobody asked for a Redis on port 6379. Debian asks this program.
 POLICY=/usr/sbin/policy-rc.d
 SAVED=$POLICY.before-redoubt
-restore_policy() {
+LOG=""
+GUARDED=no
+clean_up() {
+  rm -f "$LOG"
+  if [ "$GUARDED" = no ]; then return 0; fi
   rm -f "$POLICY"
   if [ -e "$SAVED" ]; then mv "$SAVED" "$POLICY"; fi
 }
-if [ -e "$POLICY" ]; then mv "$POLICY" "$SAVED"; fi
-trap restore_policy EXIT
+trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
+if [ -e "$POLICY" ]; then mv "$POLICY" "$SAVED"; fi
+GUARDED=yes
 printf '#!/bin/sh\nexit 101\n' >"$POLICY"
 chmod 755 "$POLICY"
 
 export DEBIAN_FRONTEND=noninteractive
-APT=(apt-get -qq -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0)
+LOG=$(mktemp)
+apt() { apt-get -q -y -o Acquire::Retries=3 -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 "$@" </dev/null >"$LOG" 2>&1; }
 echo "install-packages: reading the package lists"
-"${APT[@]}" update </dev/null || echo "install-packages: the package lists could not be renewed; going on with the old ones" >&2
+if ! apt update; then
+  tail -n 5 "$LOG" >&2
+  echo "install-packages: the package lists could not be renewed; going on with the old ones" >&2
+fi
 
 CHOSEN=()
 for entry in "${MISSING[@]}"; do
@@ -139,7 +148,8 @@ for entry in "${MISSING[@]}"; do
 done
 
 echo "install-packages: installing ${CHOSEN[*]}"
-if ! "${APT[@]}" -y --no-install-recommends -o Dpkg::Options::=--force-confold install "${CHOSEN[@]}" </dev/null; then
+if ! apt --no-install-recommends -o Dpkg::Options::=--force-confold install "${CHOSEN[@]}"; then
+  tail -n 40 "$LOG" >&2
   echo "install-packages: apt-get could not install: ${CHOSEN[*]}" >&2
   exit 1
 fi
