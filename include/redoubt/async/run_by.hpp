@@ -12,6 +12,7 @@
 #include <utility>
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/append.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
@@ -30,30 +31,36 @@ namespace redoubt {
 
 /// How a limited run ended for its caller.
 enum class run_end : std::uint8_t {
-  finished,  ///< With a value.
-  threw,     ///< With an exception.
-  expired,   ///< The deadline passed first; the coroutine may still be running.
-  cancelled, ///< The caller cancelled; the coroutine may still be running.
+  finished,   ///< With a value.
+  threw,      ///< With an exception.
+  expired,    ///< The deadline passed first; the coroutine may still be running.
+  cancelled,  ///< The caller cancelled; the coroutine may still be running.
 };
 
 /// What `run_by` completes with.
-template <class T> struct run_result {
+template <class T>
+struct run_result {
   run_end end = run_end::expired;
-  std::optional<T> value{};   ///< Set when `finished`.
-  std::exception_ptr error{}; ///< Set when `threw`.
+  std::optional<T> value{};    ///< Set when `finished`.
+  std::exception_ptr error{};  ///< Set when `threw`.
 };
 
 namespace detail {
 
 /// One limited run. Everything happens on `strand`, so the coroutine, the timer and the caller's cancellation never
 /// meet. Kept alive by whichever of them is pending.
-template <class T, class Handler> class limited_run : public std::enable_shared_from_this<limited_run<T, Handler>> {
+template <class T, class Handler>
+class limited_run : public std::enable_shared_from_this<limited_run<T, Handler>> {
  public:
   limited_run(asio::any_io_executor const& executor, Handler handler)
-      : strand_(asio::make_strand(executor)), clock_(strand_), handler_(std::move(handler)),
-        target_(asio::get_associated_executor(handler_, executor)), work_(target_) {}
+      : executor_(executor),
+        strand_(asio::make_strand(executor)),
+        clock_(strand_),
+        handler_(std::move(handler)),
+        work_(asio::get_associated_executor(handler_, executor)) {}
 
-  template <class Function> void start(deadline by, Function function) {
+  template <class Function>
+  void start(deadline by, Function function) {
     auto self = this->shared_from_this();
     if (auto slot = asio::get_associated_cancellation_slot(handler_); slot.is_connected()) {
       slot.assign([weak = std::weak_ptr(self)](asio::cancellation_type) {
@@ -66,7 +73,8 @@ template <class T, class Handler> class limited_run : public std::enable_shared_
   }
 
  private:
-  template <class Function> void begin(deadline by, Function function) {
+  template <class Function>
+  void begin(deadline by, Function function) {
     if (by.passed(clock_.now())) return stop(run_end::expired);
     auto self = this->shared_from_this();
     if (by.is_set()) {
@@ -75,14 +83,14 @@ template <class T, class Handler> class limited_run : public std::enable_shared_
                               }));
     }
     asio::co_spawn(strand_, std::move(function),
-                   asio::bind_cancellation_slot(
-                       cancel_.slot(), asio::bind_executor(strand_, [self](std::exception_ptr error, T value) {
-                         run_result<T> result;
-                         result.end = error ? run_end::threw : run_end::finished;
-                         result.error = error;
-                         if (!error) result.value.emplace(std::move(value));
-                         self->complete(std::move(result));
-                       })));
+                   asio::bind_cancellation_slot(cancel_.slot(),
+                                                asio::bind_executor(strand_, [self](std::exception_ptr error, T value) {
+                                                  run_result<T> result;
+                                                  result.end = error ? run_end::threw : run_end::finished;
+                                                  result.error = error;
+                                                  if (!error) result.value.emplace(std::move(value));
+                                                  self->complete(std::move(result));
+                                                })));
   }
 
   // The caller is told first: what the coroutine does when it is cancelled is not the caller's concern any more.
@@ -96,35 +104,34 @@ template <class T, class Handler> class limited_run : public std::enable_shared_
   void complete(run_result<T> result) {
     if (std::exchange(ended_, true)) return;
     clock_.cancel();
-    asio::post(target_, [handler = std::move(handler_), result = std::move(result)]() mutable {
-      std::move(handler)(std::move(result));
-    });
+    // Not on the strand: a caller that takes its time must not hold up the coroutine that still runs.
+    asio::post(executor_, asio::append(std::move(handler_), std::move(result)));
     work_.reset();
   }
 
-  using target_type = asio::associated_executor_t<Handler, asio::any_io_executor>;
-
+  asio::any_io_executor executor_;
   asio::strand<asio::any_io_executor> strand_;
   timer clock_;
   Handler handler_;
-  target_type target_;
-  asio::executor_work_guard<target_type> work_;
+  asio::executor_work_guard<asio::associated_executor_t<Handler, asio::any_io_executor>> work_;
   asio::cancellation_signal cancel_;
   bool ended_ = false;
 };
 
-template <class T, class Function> struct run_by_initiation {
+template <class T, class Function>
+struct run_by_initiation {
   using executor_type = asio::any_io_executor;
   executor_type executor;
   [[nodiscard]] executor_type get_executor() const noexcept { return executor; }
 
-  template <class Handler> void operator()(Handler&& handler, deadline by, Function function) const {
+  template <class Handler>
+  void operator()(Handler&& handler, deadline by, Function function) const {
     using run_type = limited_run<T, std::decay_t<Handler>>;
     std::make_shared<run_type>(executor, std::forward<Handler>(handler))->start(by, std::move(function));
   }
 };
 
-} // namespace detail
+}  // namespace detail
 
 /// Runs `function()` -> `awaitable<T>` on a strand of `executor` and completes with `run_result<T>`: its value, its
 /// exception, or `expired` at the deadline. Completion: `void(run_result<T>)`, on the token's executor, exactly once,
@@ -136,8 +143,8 @@ template <class T, class Function> struct run_by_initiation {
 /// constructible and movable. Time is that of the executor's context.
 template <class T, class Function, class Token = asio::deferred_t>
 auto run_by(asio::any_io_executor executor, deadline by, Function function, Token&& token = Token{}) {
-  return asio::async_initiate<Token, void(run_result<T>)>(
-      detail::run_by_initiation<T, Function>{std::move(executor)}, token, by, std::move(function));
+  return asio::async_initiate<Token, void(run_result<T>)>(detail::run_by_initiation<T, Function>{std::move(executor)},
+                                                          token, by, std::move(function));
 }
 
-} // namespace redoubt
+}  // namespace redoubt
