@@ -1,5 +1,6 @@
-// Runs every fuzz target over its corpus, and over damaged copies of it, with any compiler: what a search once found
-// stays found. An input that breaks a rule ends the program, so a plain return is the whole verdict.
+// Runs every fuzz target over its corpus, and over damaged copies of it, with any compiler: what a search
+// once found stays found. An input that breaks a rule ends the program, so a plain return is the whole
+// verdict.
 #include "targets.hpp"
 
 #include <gtest/gtest.h>
@@ -60,7 +61,8 @@ TEST_P(replay, damaged_corpus_holds) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(fuzz, replay, testing::ValuesIn(redoubt::fuzz::targets().begin(), redoubt::fuzz::targets().end()),
+INSTANTIATE_TEST_SUITE_P(fuzz, replay,
+                         testing::ValuesIn(redoubt::fuzz::targets().begin(), redoubt::fuzz::targets().end()),
                          [](auto const& info) { return std::string{info.param.name}; });
 
 }  // namespace

@@ -11,9 +11,13 @@ namespace {
 using tidy::breaches;
 using tidy::source_file;
 
-breaches includes(std::string const& path, std::string const& line) { return tidy::check_includes({path, line + "\n"}); }
+breaches includes(std::string const& path, std::string const& line) {
+  return tidy::check_includes({path, line + "\n"});
+}
 
-breaches calls(std::string const& path, std::string const& text) { return tidy::check_banned_calls({path, text}); }
+breaches calls(std::string const& path, std::string const& text) {
+  return tidy::check_banned_calls({path, text});
+}
 
 struct sample {
   char const* path;
@@ -151,14 +155,17 @@ TEST(call_rule, is_not_blinded_by_what_precedes) {
 }
 
 TEST(leftover_rule, sees_each_word) {
-  for (std::string const& word : {std::string{"TO"} + "DO", std::string{"FIX"} + "ME", std::string{"XX"} + "X"}) {
+  for (std::string const& word :
+       {std::string{"TO"} + "DO", std::string{"FIX"} + "ME", std::string{"XX"} + "X"}) {
     EXPECT_EQ(tidy::check_leftovers({"src/a.cpp", "int a;  // " + word + ": later\n"}).size(), 1U) << word;
   }
   EXPECT_EQ(tidy::check_leftovers({"src/a.cpp", "// nothing is left\n"}), breaches{});
 }
 
 TEST(header_rule, wants_more_than_a_licence_line) {
-  auto const check = [](std::string const& text) { return tidy::check_header_comment({"include/redoubt/a.hpp", text}); };
+  auto const check = [](std::string const& text) {
+    return tidy::check_header_comment({"include/redoubt/a.hpp", text});
+  };
   EXPECT_EQ(check("#pragma once\n\n#include <vector>\n").size(), 1U);
   EXPECT_EQ(check("// SPDX-License-Identifier: BSL-1.0\n//\n#pragma once\nstruct a {};\n").size(), 1U);
   EXPECT_EQ(check("// SPDX-License-Identifier: BSL-1.0\n//\n// What this owns.\n#pragma once\n"), breaches{});

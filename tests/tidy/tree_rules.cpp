@@ -31,7 +31,8 @@ std::map<std::string, layer_rule> const& layers() {
       {"policy", {{"core", "resp", "fsm", "async", "guard"}, true}},
       {"adapters", {{"core"}, false}},
       {"testing", {{"core", "resp", "fsm", "async", "net"}, true}},
-      {"examples", {{"core", "resp", "async", "net", "client", "guard", "policy", "adapters", "testing"}, true}},
+      {"examples",
+       {{"core", "resp", "async", "net", "client", "guard", "policy", "adapters", "testing"}, true}},
   };
   return table;
 }
@@ -49,18 +50,24 @@ std::vector<include_line> includes_of(std::string_view text) {
   std::string line;
   for (std::size_t number = 1; std::getline(in, line); ++number) {
     std::smatch match;
-    if (std::regex_search(line, match, pattern)) found.push_back({number, match[2].str(), match[1].str() == "\""});
+    if (std::regex_search(line, match, pattern))
+      found.push_back({number, match[2].str(), match[1].str() == "\""});
   }
   return found;
 }
 
 bool starts_with_any(std::string_view text, std::initializer_list<std::string_view> heads) {
-  return std::any_of(heads.begin(), heads.end(), [&](std::string_view head) { return text.starts_with(head); });
+  return std::any_of(heads.begin(), heads.end(),
+                     [&](std::string_view head) { return text.starts_with(head); });
 }
 
-bool is_public_header(std::string_view path) { return path.starts_with("include/") && path.ends_with(".hpp"); }
+bool is_public_header(std::string_view path) {
+  return path.starts_with("include/") && path.ends_with(".hpp");
+}
 
-std::string place(source_file const& file, std::size_t line) { return file.path + ":" + std::to_string(line) + ": "; }
+std::string place(source_file const& file, std::size_t line) {
+  return file.path + ":" + std::to_string(line) + ": ";
+}
 
 // "src/resp/a.cpp" and "../core/b.hpp" give "src/core/b.hpp".
 std::string joined(std::string_view from, std::string const& name) {
@@ -91,10 +98,11 @@ std::size_t line_at(std::string_view text, std::size_t offset) {
   return 1 + static_cast<std::size_t>(std::count(text.begin(), end, '\n'));
 }
 
-void find_all(source_file const& file, std::string const& text, std::regex const& pattern, std::string const& what,
-              breaches& out) {
+void find_all(source_file const& file, std::string const& text, std::regex const& pattern,
+              std::string const& what, breaches& out) {
   for (std::sregex_iterator at{text.begin(), text.end(), pattern}, end; at != end; ++at) {
-    out.push_back(place(file, line_at(text, static_cast<std::size_t>(at->position()))) + what + ": " + at->str());
+    out.push_back(place(file, line_at(text, static_cast<std::size_t>(at->position()))) + what + ": " +
+                  at->str());
   }
 }
 
@@ -189,7 +197,8 @@ breaches check_includes(source_file const& file) {
     } else if (layer == "core" && name.starts_with("boost/") && !name.starts_with("boost/system/")) {
       breach(" (Boost)");
     }
-    if (name.starts_with("hiredis") && !(layer == "resp" && file.path.ends_with(".cpp"))) breach(" (hiredis)");
+    if (name.starts_with("hiredis") && !(layer == "resp" && file.path.ends_with(".cpp")))
+      breach(" (hiredis)");
     bool const formats = starts_with_any(name, {"fmt/", "spdlog/"});
     if (formats && is_public_header(file.path)) breach(" (a public header)");
     if (formats && layer == "fsm") breach("");
@@ -229,8 +238,8 @@ breaches check_banned_calls(source_file const& file) {
   static std::regex const waits{R"(\b(sleep_for|sleep_until|usleep|nanosleep)\b|(^|[^\w.>])sleep\s*\()"};
   static std::regex const threads{R"(\bstd::(thread|jthread|async)\b(?!::id))"};
   static std::regex const distributions{R"(\bstd::\w+_distribution\b)"};
-  static std::array<std::string_view, 3> const may_touch_time{"include/redoubt/async/clock.hpp", "src/async/clock.cpp",
-                                                              "src/net/resolver.cpp"};
+  static std::array<std::string_view, 3> const may_touch_time{"include/redoubt/async/clock.hpp",
+                                                              "src/async/clock.cpp", "src/net/resolver.cpp"};
   breaches out;
   if (!file.path.starts_with("include/") && !file.path.starts_with("src/")) return out;
   std::string const code = code_only(file.text);
@@ -248,7 +257,10 @@ breaches check_banned_calls(source_file const& file) {
 }
 
 breaches check_leftovers(source_file const& file) {
-  static std::regex const words{R"(\b(TO)" R"(DO|FIX)" R"(ME|XX)" R"(X)\b)"};  // in pieces: this file is checked too
+  static std::regex const words{R"(\b(TO)"
+                                R"(DO|FIX)"
+                                R"(ME|XX)"
+                                R"(X)\b)"};  // in pieces: this file is checked too
   breaches out;
   find_all(file, file.text, words, "left behind", out);
   return out;
@@ -270,10 +282,12 @@ breaches check_top_level(std::vector<std::string> const& names) {
                                             "cmake",          "docs",    "LICENSE", "README.md"};
   breaches out;
   for (auto const& name : names) {
-    if (!name.starts_with(".") && !agreed.contains(name)) out.push_back("unexpected top-level entry: " + name);
+    if (!name.starts_with(".") && !agreed.contains(name))
+      out.push_back("unexpected top-level entry: " + name);
   }
   for (auto const& name : agreed) {
-    if (std::find(names.begin(), names.end(), name) == names.end()) out.push_back("missing top-level entry: " + name);
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      out.push_back("missing top-level entry: " + name);
   }
   return out;
 }

@@ -1,5 +1,6 @@
-// The rules of the tree as functions over text: each takes a path relative to the checkout and the file's content,
-// and gives the breaches it found, one sentence each. Nothing here reads a file, so each rule can be fed a bad sample.
+// The rules of the tree as functions over text: each takes a path relative to the checkout and the file's
+// content, and gives the breaches it found, one sentence each. Nothing here reads a file, so each rule can be
+// fed a bad sample.
 #pragma once
 
 #include <string>
@@ -15,8 +16,8 @@ struct source_file {
 
 using breaches = std::vector<std::string>;
 
-/// The layer a path belongs to: a folder of ARCHITECTURE.md section 2, "client" for the files beside those folders,
-/// "examples", or empty for everything that the include table does not govern.
+/// The layer a path belongs to: a folder of ARCHITECTURE.md section 2, "client" for the files beside those
+/// folders, "examples", or empty for everything that the include table does not govern.
 std::string layer_of(std::string_view path);
 
 /// The text with comments and the content of string literals blanked; line breaks stay where they are.

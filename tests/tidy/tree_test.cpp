@@ -19,10 +19,12 @@ std::vector<tidy::source_file> read_tree() {
   std::vector<tidy::source_file> files;
   for (char const* folder : {"include", "src", "tests", "examples", "cmake"}) {
     if (!fs::is_directory(checkout / folder)) continue;
-    for (auto at = fs::recursive_directory_iterator{checkout / folder}; at != fs::recursive_directory_iterator{}; ++at) {
+    for (auto at = fs::recursive_directory_iterator{checkout / folder};
+         at != fs::recursive_directory_iterator{}; ++at) {
       std::string const name = at->path().filename().string();
       if (at->is_directory()) {
-        if (name == "corpus" || name.starts_with(".")) at.disable_recursion_pending();  // fuzzing inputs are bytes
+        if (name == "corpus" || name.starts_with("."))
+          at.disable_recursion_pending();  // fuzzing inputs are bytes
         continue;
       }
       if (name.starts_with(".")) continue;
