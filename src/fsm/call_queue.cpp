@@ -72,9 +72,13 @@ void call_queue::take_batch(std::size_t bytes_max, time_point now, std::vector<s
     batch.push_back(s.tag);
   }
   head_written_ = 0;
+  answered_early_ = 0;
 }
 
 void call_queue::on_written(std::size_t bytes, time_point now) {
+  auto const early = std::min(bytes, answered_early_);
+  answered_early_ -= early;
+  bytes -= early;
   while (staged_ > 0) {
     auto& head = sent_[sent_.size() - staged_];
     auto const left = head.bytes - head_written_;
@@ -98,29 +102,32 @@ void call_queue::on_bytes(time_point now) {
 }
 
 matched_reply call_queue::on_reply() {
-  // A reply may overtake the completion of our own write, so staged entries are answered as well; but never one whose
-  // bytes cannot have left.
   if (sent_.empty()) return {};
-  auto& head = sent_.front();
-  bool const last = --head.replies == 0;
-  if (head.owner == none) {
-    if (last) {
-      if (staged_ == sent_.size()) --staged_, head_written_ = 0;
-      (void)sent_.pop_front();
-    }
+  auto const index = sent_.front().owner;
+  bool const last = --sent_.front().replies == 0;
+  if (last) pop_answered();
+  if (index == none) {
     ++discarded_;
     return {matched_reply::kind::discarded, 0, last};
   }
-  auto const index = head.owner;
   auto const tag = slots_[index].tag;
   if (last) {
-    if (staged_ == sent_.size()) --staged_, head_written_ = 0;
-    (void)sent_.pop_front();
     --owed_count_;
     wheel_.remove(index);
     release(index);
   }
   return {matched_reply::kind::answer, tag, last};
+}
+
+void call_queue::pop_answered() noexcept {
+  // A reply may overtake the completion of our own write. What that completion will report of this entry is remembered,
+  // so that it is not counted for the next one.
+  if (staged_ == sent_.size()) {
+    answered_early_ += sent_.front().bytes - head_written_;
+    head_written_ = 0;
+    --staged_;
+  }
+  (void)sent_.pop_front();
 }
 
 void call_queue::on_time(time_point now, phase waiting_phase, std::vector<ended_call>& ended) {
@@ -132,17 +139,17 @@ void call_queue::on_time(time_point now, phase waiting_phase, std::vector<ended_
     } else {
       auto const at = position_of(index);
       if (now - std::max(sent_[at].since, last_byte_) >= options_.attempt_timeout) overdue_ = true;
-      ended.push_back(abandon(index, now));
+      ended.push_back(abandon(index));
     }
   }
 }
 
-std::optional<ended_call> call_queue::cancel(call_id id, phase waiting_phase, time_point now) {
+std::optional<ended_call> call_queue::cancel(call_id id, phase waiting_phase) {
   if (id.index >= slots_.size() || slots_[id.index].generation != id.generation) return std::nullopt;
   switch (slots_[id.index].where) {
     case state::free: return std::nullopt;
     case state::waiting: return remove_waiting(id.index, waiting_phase);
-    case state::owed: return abandon(id.index, now);
+    case state::owed: return abandon(id.index);
   }
   return std::nullopt;
 }
@@ -156,7 +163,7 @@ std::size_t call_queue::position_of(std::uint32_t index) const noexcept {
   return 0;
 }
 
-ended_call call_queue::abandon(std::uint32_t index, time_point) {
+ended_call call_queue::abandon(std::uint32_t index) {
   auto const at = position_of(index);
   bool const staged = at >= sent_.size() - staged_;
   if (staged && at == sent_.size() - staged_ && head_written_ > 0) half_written_ = true;
@@ -190,6 +197,7 @@ void call_queue::on_lost(std::vector<ended_call>& ended) {
   sent_.clear();
   staged_ = 0;
   head_written_ = 0;
+  answered_early_ = 0;
   half_written_ = false;
   overdue_ = false;
   ready_ = false;
@@ -239,6 +247,19 @@ void call_queue::release(std::uint32_t index) noexcept {
 
 call_queue_snapshot call_queue::snapshot() const noexcept {
   return {waiting_count_, owed_count_, sent_.size() - owed_count_, waiting_bytes_, discarded_, abandoned_};
+}
+
+std::vector<ended_call> call_queue::live(phase waiting_phase) const {
+  std::vector<ended_call> out;
+  for (std::size_t i = 0; i < sent_.size(); ++i) {
+    if (sent_[i].owner == none) continue;
+    out.push_back({slots_[sent_[i].owner].tag, effect::unknown,
+                   i < sent_.size() - staged_ ? phase::read : phase::write});
+  }
+  for (auto index = waiting_head_; index != none; index = slots_[index].next) {
+    out.push_back({slots_[index].tag, effect::none, waiting_phase});
+  }
+  return out;
 }
 
 bool call_queue::check() const {

@@ -114,7 +114,7 @@ class call_queue {
   void on_time(time_point now, phase waiting_phase, std::vector<ended_call>& ended);
 
   /// The caller has gone. Empty when the call has ended already.
-  std::optional<ended_call> cancel(call_id id, phase waiting_phase, time_point now);
+  std::optional<ended_call> cancel(call_id id, phase waiting_phase);
 
   /// The connection is gone: ends every call that was staged or sent and forgets the tombstones. Waiting calls stay.
   void on_lost(std::vector<ended_call>& ended);
@@ -140,9 +140,15 @@ class call_queue {
   /// No reply is owed, to a caller or to a tombstone.
   [[nodiscard]] bool settled() const noexcept { return sent_.empty(); }
   [[nodiscard]] bool has_waiting() const noexcept { return waiting_count_ > 0; }
-  [[nodiscard]] bool batch_open() const noexcept { return staged_ > 0; }
+  /// The call that the next reply belongs to; empty when none is owed or its caller has gone.
+  [[nodiscard]] std::optional<std::uint64_t> next_to_answer() const noexcept {
+    if (sent_.empty() || sent_.front().owner == none) return std::nullopt;
+    return slots_[sent_.front().owner].tag;
+  }
 
   [[nodiscard]] call_queue_snapshot snapshot() const noexcept;
+  /// Every call that has not ended, in the order in which replies are due, then in waiting order.
+  [[nodiscard]] std::vector<ended_call> live(phase waiting_phase) const;
 
   /// For tests: false when an invariant does not hold.
   [[nodiscard]] bool check() const;
@@ -177,7 +183,8 @@ class call_queue {
   void arm(std::uint32_t index, time_point now);
   void unlink_waiting(std::uint32_t index) noexcept;
   void release(std::uint32_t index) noexcept;
-  ended_call abandon(std::uint32_t index, time_point now);
+  ended_call abandon(std::uint32_t index);
+  void pop_answered() noexcept;
   ended_call remove_waiting(std::uint32_t index, phase waiting_phase) noexcept;
   [[nodiscard]] std::size_t position_of(std::uint32_t index) const noexcept;
 
@@ -192,6 +199,7 @@ class call_queue {
   ring<owed_entry> sent_;       // in reply order; the last `staged_` of them are not fully written
   std::size_t staged_ = 0;
   std::size_t head_written_ = 0;  // bytes written of the first staged entry
+  std::size_t answered_early_ = 0;  // bytes of the batch whose reply came before the write's completion
   deadline_wheel wheel_;
   std::vector<std::uint32_t> due_;  // scratch
   time_point last_byte_ = time_point::min();

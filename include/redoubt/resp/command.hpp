@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include <redoubt/core/failure.hpp>
 
@@ -55,6 +56,9 @@ class command {
 
   /// The name (0) or the i-th argument; empty when `i` >= size(). Linear in `i`.
   [[nodiscard]] std::string_view operator[](std::size_t i) const noexcept;
+
+  /// Gives the bytes away: the encoded command starts at `second`.
+  [[nodiscard]] std::pair<std::string, std::size_t> release() && { return {std::move(bytes_), start_}; }
 
   /// The name as it was given.
   [[nodiscard]] std::string_view name() const noexcept { return (*this)[0]; }
@@ -111,6 +115,8 @@ class pipeline {
   pipeline& add(command const& c);
 
   [[nodiscard]] std::string_view wire() const noexcept { return bytes_; }
+  /// Gives the bytes away.
+  [[nodiscard]] std::string release() && { return std::move(bytes_); }
   /// Number of commands.
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
   [[nodiscard]] bool empty() const noexcept { return count_ == 0; }

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A pending call together with the handler that waits for it: one allocation, made with the handler's allocator.
+#pragma once
+
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/associated_allocator.hpp>
+#include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/execution/outstanding_work.hpp>
+#include <boost/asio/prefer.hpp>
+#include <boost/asio/recycling_allocator.hpp>
+
+#include <redoubt/net/pending_call.hpp>
+
+namespace redoubt::detail {
+
+namespace asio = boost::asio;
+
+/// `Outcome` turns the ended call into the handler's argument: `value_type take(pending_call&)`; and may send the call on
+/// its way once more: `bool again(pending_call&)` true means that it has taken the call over.
+template <class Handler, class Outcome>
+class call_operation final : public pending_call {
+ public:
+  using allocator = typename std::allocator_traits<
+      asio::associated_allocator_t<Handler, asio::recycling_allocator<void>>>::template rebind_alloc<call_operation>;
+
+  static call_operation* create(Handler handler, asio::any_io_executor const& inner, Outcome outcome) {
+    allocator a(asio::get_associated_allocator(handler, asio::recycling_allocator<void>()));
+    auto* memory = std::allocator_traits<allocator>::allocate(a, 1);
+    return new (memory) call_operation(std::move(handler), inner, std::move(outcome));
+  }
+
+  [[nodiscard]] Handler const& handler() const noexcept { return handler_; }
+
+  void deliver() override {
+    if (outcome_.again(*this)) return;
+    auto argument = outcome_.take(*this);
+    auto target = std::move(work_);
+    bool const here = same_executor_;
+    auto owner = release();
+    if (here) {
+      // This runs in a function that was submitted to this very executor: a dispatch would be inline as well.
+      clear_slot(owner);
+      std::move(owner)(std::move(argument));
+    } else {
+      asio::dispatch(target, [h = std::move(owner), v = std::move(argument)]() mutable {
+        clear_slot(h);
+        std::move(h)(std::move(v));
+      });
+    }
+  }
+
+  void discard() noexcept override { (void)release(); }
+
+ private:
+  using executor = asio::associated_executor_t<Handler, asio::any_io_executor>;
+  using work = std::decay_t<decltype(asio::prefer(std::declval<executor const&>(),
+                                                  asio::execution::outstanding_work.tracked))>;
+
+  call_operation(Handler handler, asio::any_io_executor const& inner, Outcome outcome)
+      : work_(asio::prefer(asio::get_associated_executor(handler, inner), asio::execution::outstanding_work.tracked)),
+        handler_(std::move(handler)),
+        outcome_(std::move(outcome)) {
+    if constexpr (std::is_same_v<executor, asio::any_io_executor>) {
+      same_executor_ = asio::get_associated_executor(handler_, inner) == inner;
+    }
+  }
+  ~call_operation() = default;
+
+  static void clear_slot(Handler& handler) {
+    auto slot = asio::get_associated_cancellation_slot(handler);
+    if (slot.is_connected()) slot.clear();
+  }
+
+  /// Frees this object and gives the handler out: memory is returned before the handler runs, so that what the handler
+  /// starts next can use it.
+  Handler release() noexcept {
+    allocator a(asio::get_associated_allocator(handler_, asio::recycling_allocator<void>()));
+    Handler out(std::move(handler_));
+    this->~call_operation();
+    std::allocator_traits<allocator>::deallocate(a, this, 1);
+    return out;
+  }
+
+  work work_;
+  Handler handler_;
+  Outcome outcome_;
+  bool same_executor_ = false;
+};
+
+}  // namespace redoubt::detail

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The driver: performs on a transport what the connection core asks for, and turns completions into its next inputs. The
+// only loop that performs actions. Runs on a strand of the client's executor; the transport is a template parameter, so
+// that the same loop runs over sockets and, in virtual time, over a simulated network.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/strand.hpp>
+
+#include <redoubt/async/clock.hpp>
+#include <redoubt/net/connection_core.hpp>
+
+namespace redoubt::detail {
+
+/// A connection as the client sees it. Any thread may call.
+class connection {
+ public:
+  using close_handler = asio::any_completion_handler<void()>;
+  using pending_handler = asio::any_completion_handler<void(std::vector<pending_info>)>;
+
+  virtual ~connection() = default;
+  virtual void submit(pending_call* call) = 0;
+  virtual void cancel(std::uint64_t key) = 0;
+  virtual void close(deadline by, close_handler done) = 0;
+  virtual void list_pending(pending_handler done) = 0;
+  [[nodiscard]] virtual connection_snapshot snapshot() const = 0;
+};
+
+/// Completes every call of the list on its own executor; a handler that throws does not take the others with it.
+void deliver_all(asio::any_io_executor const& executor, call_list calls);
+
+/// See the head of this file. `Transport` offers: a constructor (strand, client_options const&); a type `addresses`;
+/// async_resolve(void(errc, addresses)); adopt(addresses), which keeps them and says how many there are;
+/// async_connect(number, void(errc)); in both `errc::unspecified` is success; async_read_some(buffer, void(error_code, std::size_t)); async_write_some(buffer, same); close().
+template <class Transport>
+class basic_connection final : public connection,
+                               private link_port,
+                               public std::enable_shared_from_this<basic_connection<Transport>> {
+ public:
+  basic_connection(asio::any_io_executor executor, client_options const& options, std::shared_ptr<load_gate> gate,
+                   std::uint64_t seed)
+      : executor_(executor),
+        strand_(asio::make_strand(executor)),
+        timer_(strand_),
+        transport_(strand_, options),
+        core_(options, *this, std::move(gate), seed) {}
+
+  void submit(pending_call* call) override {
+    if (core_.submit(call)) input([](core& c) { c.on_wake(); });
+  }
+
+  void cancel(std::uint64_t key) override {
+    input([key](core& c) { c.cancel(key); });
+  }
+
+  void close(deadline by, close_handler done) override {
+    asio::post(strand_, [self = this->shared_from_this(), by, d = std::move(done)]() mutable {
+      if (d) self->closers_.push_back(std::move(d));
+      self->core_.close(by);
+      self->after_input();
+    });
+  }
+
+  void list_pending(pending_handler done) override {
+    asio::post(strand_, [self = this->shared_from_this(), d = std::move(done)]() mutable {
+      auto list = self->core_.pending();
+      asio::post(self->executor_, [e = self->executor_, d2 = std::move(d), l = std::move(list)]() mutable {
+        auto const executor = asio::get_associated_executor(d2, e);
+        asio::dispatch(executor, [d3 = std::move(d2), l2 = std::move(l)]() mutable { std::move(d3)(std::move(l2)); });
+      });
+    });
+  }
+
+  [[nodiscard]] connection_snapshot snapshot() const override { return core_.snapshot(); }
+
+ private:
+  using core = connection_core;
+
+  template <class Input>
+  void input(Input what) {
+    asio::post(strand_, [self = this->shared_from_this(), what] {
+      what(self->core_);
+      self->after_input();
+    });
+  }
+
+  void after_input() {
+    if (!core_.closed() || closers_.empty()) return;
+    for (auto& done : std::exchange(closers_, {})) {
+      asio::post(executor_, [e = executor_, d = std::move(done)]() mutable {
+        auto const executor = asio::get_associated_executor(d, e);
+        asio::dispatch(executor, [d2 = std::move(d)]() mutable { std::move(d2)(); });
+      });
+    }
+  }
+
+  // --- link_port ---
+  [[nodiscard]] time_point now() const noexcept override { return timer_.now(); }
+
+  void resolve(std::uint64_t epoch) override {
+    // Weak: a look-up cannot be cancelled, and one that hangs must not keep a closed connection alive.
+    transport_.async_resolve([weak = this->weak_from_this(), epoch](errc code, typename Transport::addresses found) {
+      auto const self = weak.lock();
+      if (!self) return;
+      if (code == errc::unspecified) {
+        self->core_.on_resolved(epoch, self->transport_.adopt(std::move(found)));
+      } else {
+        self->core_.on_attempt_failed(epoch, code);
+      }
+      self->after_input();
+    });
+  }
+
+  void connect(std::uint64_t epoch, std::size_t address) override {
+    transport_.async_connect(address, [self = this->shared_from_this(), epoch](errc code) {
+      if (code == errc::unspecified) {
+        self->core_.on_connected(epoch);
+      } else {
+        self->core_.on_attempt_failed(epoch, code);
+      }
+      self->after_input();
+    });
+  }
+
+  void read(std::uint64_t epoch) override {
+    transport_.async_read_some(
+        asio::buffer(input_), [self = this->shared_from_this(), epoch](boost::system::error_code error, std::size_t n) {
+          if (error) {
+            self->core_.on_broken(epoch);
+          } else {
+            self->core_.on_read(epoch, {self->input_.data(), n});
+          }
+          self->after_input();
+        });
+  }
+
+  void write(std::uint64_t epoch, std::string_view bytes) override {
+    transport_.async_write_some(
+        asio::buffer(bytes.data(), bytes.size()),
+        [self = this->shared_from_this(), epoch](boost::system::error_code error, std::size_t n) {
+          if (error) {
+            self->core_.on_broken(epoch);
+          } else {
+            self->core_.on_written(epoch, n);
+          }
+          self->after_input();
+        });
+  }
+
+  void drop() noexcept override { transport_.close(); }
+
+  void arm(time_point when) override {
+    timer_.async_wait_until(when, [self = this->shared_from_this()](boost::system::error_code error) {
+      if (error) return;
+      self->core_.on_timer();
+      self->after_input();
+    });
+  }
+
+  void disarm() noexcept override { timer_.cancel(); }
+
+  void hand_over(call_list done) override {
+    asio::post(executor_, [executor = executor_, calls = std::move(done)]() mutable {
+      deliver_all(executor, std::move(calls));
+    });
+  }
+
+  asio::any_io_executor executor_;
+  asio::strand<asio::any_io_executor> strand_;
+  timer timer_;
+  Transport transport_;
+  std::array<char, 16 * 1024> input_;
+  std::vector<close_handler> closers_;
+  connection_core core_;
+};
+
+/// Makes connections: a service of the execution context. The base class makes real ones (TCP and unix sockets); a
+/// `testing::world` installs one that makes simulated ones, so the same client runs in both.
+class connection_factory : public asio::execution_context::service {
+ public:
+  using key_type = connection_factory;
+  static asio::execution_context::id id;
+  explicit connection_factory(asio::execution_context& context) : asio::execution_context::service(context) {}
+
+  [[nodiscard]] virtual std::shared_ptr<connection> make(asio::any_io_executor const& executor,
+                                                         client_options const& options,
+                                                         std::shared_ptr<load_gate> gate);
+  [[nodiscard]] static connection_factory& of(asio::any_io_executor const& executor);
+
+ protected:
+  void shutdown() override {}
+};
+
+}  // namespace redoubt::detail

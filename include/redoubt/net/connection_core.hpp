@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// One connection without its socket: puts the machines together and says what is to be done next. Everything is an input
+// that runs to its end and leaves actions to a `link_port`, whose completions are the next inputs. No Asio, no clock.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <redoubt/core/events.hpp>
+#include <redoubt/fsm/call_queue.hpp>
+#include <redoubt/fsm/handshake.hpp>
+#include <redoubt/fsm/lifecycle.hpp>
+#include <redoubt/net/options.hpp>
+#include <redoubt/net/pending_call.hpp>
+#include <redoubt/resp/reader.hpp>
+
+namespace redoubt {
+
+/// A call that has not ended: for "what is it waiting for".
+struct pending_info {
+  command_name command;
+  duration age{};
+  redoubt::phase phase = redoubt::phase::queue;
+};
+
+/// Numbers of one connection, or of a client (then: sums, and the state of the first connection).
+struct connection_snapshot {
+  link_state state = link_state::idle;
+  std::uint64_t attempts = 0;           ///< Connection attempts started.
+  std::uint64_t readied = 0;            ///< Attempts that ended with a live server.
+  std::uint64_t failed = 0;             ///< Attempts that did not.
+  std::uint64_t lost = 0;               ///< Ready connections that ended.
+  std::uint64_t retired = 0;            ///< Of these, given up by us (read-only server).
+  std::uint64_t started = 0;            ///< Calls that reached the connection.
+  std::uint64_t answered = 0;           ///< Ended with a reply, errors of the server included.
+  std::uint64_t expired = 0;            ///< Ended by their deadline.
+  std::uint64_t cancelled = 0;          ///< Ended by their caller.
+  std::uint64_t rejected = 0;           ///< Refused at once.
+  std::uint64_t failed_calls = 0;       ///< Ended with their connection, or with the attempt to make one.
+  std::uint64_t discarded_replies = 0;  ///< Late replies that were read and dropped.
+  std::size_t waiting = 0;              ///< Calls not yet written.
+  std::size_t owed = 0;                 ///< Calls written whose caller waits.
+  std::size_t late_owed = 0;            ///< Replies owed to calls that have ended.
+};
+
+namespace detail {
+
+/// What a connection asks of its surroundings. Implemented by the driver that owns the socket. No function may call back
+/// into the core before it returns.
+class link_port {
+ public:
+  [[nodiscard]] virtual time_point now() const noexcept = 0;
+  virtual void resolve(std::uint64_t epoch) = 0;
+  virtual void connect(std::uint64_t epoch, std::size_t address) = 0;
+  virtual void read(std::uint64_t epoch) = 0;
+  /// The bytes stay valid until the completion or the next `drop()`.
+  virtual void write(std::uint64_t epoch, std::string_view bytes) = 0;
+  /// Closes the socket, if there is one; completions that follow are ignored by their epoch.
+  virtual void drop() noexcept = 0;
+  /// Wants `on_timer()` at `when`; replaces an earlier wish.
+  virtual void arm(time_point when) = 0;
+  /// No wish any more.
+  virtual void disarm() noexcept = 0;
+  /// Completes these calls, later and elsewhere.
+  virtual void hand_over(call_list done) = 0;
+
+ protected:
+  ~link_port() = default;
+};
+
+/// See the head of this file. All inputs come from one strand; `submit` and `snapshot` from any thread.
+class connection_core {
+ public:
+  /// `options` must be resolved. `seed` drives the jitter.
+  connection_core(client_options const& options, link_port& port, std::shared_ptr<load_gate> gate, std::uint64_t seed);
+  ~connection_core();
+
+  // --- any thread ---
+  /// Leaves a call. True when `on_wake()` must be arranged.
+  [[nodiscard]] bool submit(pending_call* call) noexcept { return inbox_.push(call); }
+  [[nodiscard]] connection_snapshot snapshot() const;
+
+  // --- the strand ---
+  void on_wake();
+  void cancel(std::uint64_t key);
+  void on_resolved(std::uint64_t epoch, std::size_t addresses);
+  void on_attempt_failed(std::uint64_t epoch, errc code);
+  void on_connected(std::uint64_t epoch);
+  void on_read(std::uint64_t epoch, std::string_view bytes);
+  void on_written(std::uint64_t epoch, std::size_t bytes);
+  /// The peer ended the connection, or reading or writing failed.
+  void on_broken(std::uint64_t epoch);
+  void on_timer();
+
+  /// No new calls; ends when all have ended, or at `by`. Repeating it can only make `by` earlier.
+  void close(deadline by);
+  [[nodiscard]] bool closed() const noexcept { return life_.state() == link_state::closed; }
+  [[nodiscard]] std::vector<pending_info> pending() const;
+
+  /// For tests: false when an invariant does not hold.
+  [[nodiscard]] bool check() const { return queue_.check() && life_.check(); }
+
+ private:
+  void take_inbox(time_point t);
+  void admit(pending_call* call, time_point t);
+  void run(link_actions const& actions, time_point t);
+  void flush(time_point t);
+  void on_reply(reply r, time_point t);
+  void lose(errc code, std::string note, time_point t);
+  void finish(pending_call* call, failure why, time_point t);
+  void finish_answered(pending_call* call);
+  void end_all(std::vector<ended_call>& ended, errc code, std::string_view note, time_point t);
+  void expire(time_point t);
+  void settle(time_point t);
+  void publish();
+  void tell(event_kind kind, failure const* cause = nullptr) noexcept;
+  [[nodiscard]] failure placed(failure why, std::string_view note) const;
+
+  client_options const options_;
+  link_port& port_;
+  std::shared_ptr<load_gate> gate_;
+  std::shared_ptr<failure_detail const> place_;
+
+  call_inbox inbox_;
+  call_queue queue_;
+  lifecycle life_;
+  handshake greeting_;
+  reader reader_;
+  std::unordered_map<std::uint64_t, pending_call*> cancellable_;
+
+  std::string out_;
+  std::size_t out_done_ = 0;
+  bool writing_ = false;
+  bool retiring_ = false;
+  bool closing_ = false;
+  deadline close_by_{};
+  std::optional<time_point> armed_;
+
+  call_list done_;
+  std::vector<std::uint64_t> batch_;
+  std::vector<ended_call> ended_;
+
+  connection_snapshot counts_;
+  std::uint64_t told_discarded_ = 0;
+  mutable std::mutex published_mutex_;
+  connection_snapshot published_;
+};
+
+}  // namespace detail
+}  // namespace redoubt

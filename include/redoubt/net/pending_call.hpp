@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// One call between its initiation and its completion: the bytes to send, the limits, and what came of it. Knows nothing
+// of Asio; the handler lives in a class derived from it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <redoubt/core/failure.hpp>
+#include <redoubt/core/time.hpp>
+#include <redoubt/fsm/call_queue.hpp>
+#include <redoubt/resp/reply.hpp>
+
+namespace redoubt::detail {
+
+/// A call under way. Owned by exactly one list at a time; ends by `deliver()` or by `discard()`.
+class pending_call {
+ public:
+  pending_call() = default;
+  pending_call(pending_call const&) = delete;
+  pending_call& operator=(pending_call const&) = delete;
+
+  /// Completes the call from its outcome and frees it. Called once, outside the connection.
+  virtual void deliver() = 0;
+  /// Frees it without completing: the context is being destroyed.
+  virtual void discard() noexcept = 0;
+
+  pending_call* next = nullptr;
+
+  // What to do.
+  std::string bytes;       ///< The encoded command starts at `offset`.
+  std::size_t offset = 0;
+  std::uint32_t replies = 1;
+  bool own_budget = false;
+  command_name name;
+  time_point started{};
+  deadline by{};
+  std::uint64_t cancel_key = 0;  ///< 0: cannot be cancelled.
+
+  // Where it is.
+  std::uint32_t lane = 0;  ///< Number of its connection.
+  call_id id{};
+  std::size_t charged_bytes = 0;  ///< Still counted against the bound on queued bytes.
+
+  // What came of it.
+  reply value;                 ///< With one expected reply.
+  std::vector<reply> values;   ///< With several.
+  std::optional<failure> error;
+
+  [[nodiscard]] std::string_view wire() const noexcept { return std::string_view(bytes).substr(offset); }
+
+ protected:
+  ~pending_call() = default;
+};
+
+/// A list of calls that owns them.
+class call_list {
+ public:
+  call_list() noexcept = default;
+  call_list(call_list&& other) noexcept
+      : head_(std::exchange(other.head_, nullptr)), tail_(std::exchange(other.tail_, nullptr)) {}
+  call_list& operator=(call_list&&) = delete;
+  ~call_list() {
+    while (auto* call = pop()) call->discard();
+  }
+
+  void push(pending_call* call) noexcept {
+    call->next = nullptr;
+    (tail_ ? tail_->next : head_) = call;
+    tail_ = call;
+  }
+  [[nodiscard]] pending_call* pop() noexcept {
+    auto* call = head_;
+    if (call) {
+      head_ = call->next;
+      if (!head_) tail_ = nullptr;
+    }
+    return call;
+  }
+  [[nodiscard]] bool empty() const noexcept { return head_ == nullptr; }
+
+ private:
+  pending_call* head_ = nullptr;
+  pending_call* tail_ = nullptr;
+};
+
+/// Where any thread leaves calls for the connection: a lock-free stack of many producers that its one consumer takes as a
+/// whole. One wake-up serves every call that arrives before the consumer looks.
+class call_inbox {
+ public:
+  ~call_inbox() {
+    for (auto* call = head_.exchange(nullptr, std::memory_order_acquire); call != nullptr;) {
+      auto* next = call->next;
+      call->discard();
+      call = next;
+    }
+  }
+
+  /// True when the inbox was empty: the consumer must be woken.
+  [[nodiscard]] bool push(pending_call* call) noexcept {
+    auto* head = head_.load(std::memory_order_relaxed);
+    do {
+      call->next = head;
+    } while (!head_.compare_exchange_weak(head, call, std::memory_order_release, std::memory_order_relaxed));
+    return head == nullptr;
+  }
+
+  /// Everything that was pushed, oldest first.
+  [[nodiscard]] call_list take() noexcept {
+    pending_call* oldest = nullptr;
+    for (auto* call = head_.exchange(nullptr, std::memory_order_acquire); call != nullptr;) {
+      auto* next = call->next;
+      call->next = oldest;
+      oldest = call;
+      call = next;
+    }
+    call_list out;
+    while (oldest != nullptr) {
+      auto* next = oldest->next;
+      out.push(oldest);
+      oldest = next;
+    }
+    return out;
+  }
+
+ private:
+  std::atomic<pending_call*> head_ = nullptr;
+};
+
+/// The client-wide bounds on calls and queued bytes; shared by all connections and asked by the calling thread, so that a
+/// full client answers without waking anybody.
+class load_gate {
+ public:
+  load_gate(std::size_t calls_max, std::size_t bytes_max) noexcept : calls_max_(calls_max), bytes_max_(bytes_max) {}
+
+  /// Counts a call in. False, and nothing counted, when a bound would be passed.
+  [[nodiscard]] bool enter(std::size_t bytes) noexcept {
+    if (calls_.fetch_add(1, std::memory_order_relaxed) >= calls_max_) {
+      calls_.fetch_sub(1, std::memory_order_relaxed);
+      return false;
+    }
+    if (bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes > bytes_max_) {
+      bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+      calls_.fetch_sub(1, std::memory_order_relaxed);
+      return false;
+    }
+    return true;
+  }
+  /// Counts a call in that must not be refused: the second half of one that was let in.
+  void reenter(std::size_t bytes) noexcept {
+    calls_.fetch_add(1, std::memory_order_relaxed);
+    bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  }
+  void leave() noexcept { calls_.fetch_sub(1, std::memory_order_relaxed); }
+  void unqueue(std::size_t bytes) noexcept { bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
+
+  [[nodiscard]] std::size_t calls() const noexcept { return calls_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::size_t bytes_max() const noexcept { return bytes_max_; }
+
+ private:
+  std::size_t const calls_max_;
+  std::size_t const bytes_max_;
+  std::atomic<std::size_t> calls_ = 0;
+  std::atomic<std::size_t> bytes_ = 0;
+};
+
+}  // namespace redoubt::detail

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <redoubt/net/client_state.hpp>
+
+#include <stdexcept>
+
+#include <redoubt/net/connection.hpp>
+
+namespace redoubt::detail {
+namespace {
+
+client_options checked(client_options const& options) {
+  auto r = options.resolved();
+  if (!r) throw std::invalid_argument("redoubt::client_options: " + r.error().detail->note);
+  return std::move(*r);
+}
+
+}  // namespace
+
+client_state::client_state(asio::any_io_executor executor, client_options options)
+    : executor_(std::move(executor)),
+      options_(checked(options)),
+      clock_(&time_source::of(executor_)),
+      gate_(std::make_shared<load_gate>(options_.bounds.in_flight, options_.bounds.queued_bytes)) {
+  auto place = std::make_shared<failure_detail>();
+  place->endpoint = options_.endpoint_text();
+  place_ = std::move(place);
+  auto& factory = connection_factory::of(executor_);
+  for (std::uint32_t i = 0; i < options_.connections; ++i) {
+    connections_.push_back(factory.make(executor_, options_, gate_));
+  }
+}
+
+client_state::~client_state() = default;
+
+void client_state::start(pending_call* call, call_options const& options) {
+  auto const now = clock_->now();
+  call->started = now;
+  call->own_budget = options.budget.has_value();
+  call->by = earlier(options.by, deadline(saturating_add(now, options.budget.value_or(options_.timeouts.call))));
+  if (call->error) return refuse(call, call->error->code, call->error->detail->note);
+  if (call->by.passed(now)) return refuse(call, errc::deadline_exceeded, {});
+  if (call->replies == 0) {  // an empty pipeline or transaction
+    call_list done;
+    done.push(call);
+    asio::post(executor_, [e = executor_, d = std::move(done)]() mutable { deliver_all(e, std::move(d)); });
+    return;
+  }
+  auto const bytes = call->wire().size();
+  if (bytes > gate_->bytes_max()) return refuse(call, errc::request_too_large, {});
+  if (!gate_->enter(bytes)) return refuse(call, errc::queue_full, {});
+  call->charged_bytes = bytes;
+  connections_[call->lane]->submit(call);
+}
+
+void client_state::restart(pending_call* call) {
+  call->charged_bytes = call->wire().size();
+  gate_->reenter(call->charged_bytes);
+  connections_[call->lane]->submit(call);
+}
+
+void client_state::refuse(pending_call* call, errc code, std::string_view note) {
+  refused_.fetch_add(1, std::memory_order_relaxed);
+  failure why{.code = code, .effect = effect::none, .command = call->name, .detail = place_};
+  why.rejected = code != errc::deadline_exceeded;
+  if (!note.empty()) {
+    auto text = std::make_shared<failure_detail>(*place_);
+    text->note = note;
+    why.detail = std::move(text);
+  }
+  call->error = std::move(why);
+  if (options_.events) {
+    options_.events->on({event_kind::call_rejected, options_.login.client_name, &*call->error});
+  }
+  call_list done;
+  done.push(call);
+  asio::post(executor_, [e = executor_, d = std::move(done)]() mutable { deliver_all(e, std::move(d)); });
+}
+
+std::pair<std::weak_ptr<connection>, std::uint64_t> client_state::make_cancellable(pending_call* call) {
+  call->cancel_key = next_key_.fetch_add(1, std::memory_order_relaxed);
+  return {connections_[call->lane], call->cancel_key};
+}
+
+void client_state::assign(pending_call* call) noexcept {
+  if (connections_.size() == 1) return;
+  call->lane = turn_.fetch_add(1, std::memory_order_relaxed) % static_cast<std::uint32_t>(connections_.size());
+}
+
+void client_state::close(duration drain, close_handler done) {
+  struct gathering {
+    std::atomic<std::size_t> left;
+    close_handler done;
+    asio::any_io_executor fallback;
+  };
+  auto all = std::make_shared<gathering>();
+  all->left = connections_.size();
+  all->done = std::move(done);
+  all->fallback = executor_;
+  auto const by = deadline(saturating_add(clock_->now(), drain));
+  for (auto const& one : connections_) {
+    one->close(by, connection::close_handler([all] {
+                 if (all->left.fetch_sub(1) != 1) return;
+                 auto const executor = asio::get_associated_executor(all->done, all->fallback);
+                 asio::dispatch(executor, [d = std::move(all->done)]() mutable { std::move(d)(); });
+               }));
+  }
+}
+
+void client_state::shut() noexcept {
+  for (auto const& one : connections_) one->close(deadline(time_point::min()), nullptr);
+}
+
+void client_state::pending(pending_handler done) {
+  struct gathering {
+    std::mutex mutex;
+    std::size_t left;
+    std::vector<pending_info> list;
+    pending_handler done;
+    asio::any_io_executor fallback;
+  };
+  auto all = std::make_shared<gathering>();
+  all->left = connections_.size();
+  all->done = std::move(done);
+  all->fallback = executor_;
+  for (auto const& one : connections_) {
+    one->list_pending(connection::pending_handler([all](std::vector<pending_info> list) {
+      {
+        std::lock_guard const lock(all->mutex);
+        all->list.insert(all->list.end(), list.begin(), list.end());
+        if (--all->left != 0) return;
+      }
+      auto const executor = asio::get_associated_executor(all->done, all->fallback);
+      asio::dispatch(executor, [all] { std::move(all->done)(std::move(all->list)); });
+    }));
+  }
+}
+
+client_snapshot client_state::snapshot() const {
+  client_snapshot out;
+  for (auto const& one : connections_) {
+    auto const s = one->snapshot();
+    if (one == connections_.front()) out.state = s.state;
+    out.attempts += s.attempts;
+    out.readied += s.readied;
+    out.failed += s.failed;
+    out.lost += s.lost;
+    out.retired += s.retired;
+    out.started += s.started;
+    out.answered += s.answered;
+    out.expired += s.expired;
+    out.cancelled += s.cancelled;
+    out.rejected += s.rejected;
+    out.failed_calls += s.failed_calls;
+    out.discarded_replies += s.discarded_replies;
+    out.waiting += s.waiting;
+    out.owed += s.owed;
+    out.late_owed += s.late_owed;
+  }
+  out.in_flight = gate_->calls();
+  out.queued_bytes = gate_->bytes();
+  out.refused = refused_.load(std::memory_order_relaxed);
+  return out;
+}
+
+void cancel_call(std::weak_ptr<connection> const& where, std::uint64_t key) {
+  if (auto const one = where.lock()) one->cancel(key);
+}
+
+}  // namespace redoubt::detail

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <redoubt/net/connection.hpp>
+
+#include <random>
+
+#include <boost/asio/execution/context.hpp>
+
+#include <redoubt/net/stream_transport.hpp>
+
+namespace redoubt::detail {
+
+void deliver_all(asio::any_io_executor const& executor, call_list calls) {
+  while (auto* call = calls.pop()) {
+    try {
+      call->deliver();
+    } catch (...) {
+      // The exception belongs to that handler's caller and leaves through the executor; the others are still owed theirs.
+      asio::post(executor, [executor, rest = std::move(calls)]() mutable { deliver_all(executor, std::move(rest)); });
+      throw;
+    }
+  }
+}
+
+asio::execution_context::id connection_factory::id;
+
+std::shared_ptr<connection> connection_factory::make(asio::any_io_executor const& executor,
+                                                     client_options const& options,
+                                                     std::shared_ptr<load_gate> gate) {
+  std::random_device entropy;
+  auto const seed = (std::uint64_t{entropy()} << 32) | entropy();
+  return std::make_shared<basic_connection<stream_transport>>(executor, options, std::move(gate), seed);
+}
+
+connection_factory& connection_factory::of(asio::any_io_executor const& executor) {
+  return asio::use_service<connection_factory>(asio::query(executor, asio::execution::context));
+}
+
+}  // namespace redoubt::detail

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <redoubt/net/connection_core.hpp>
+
+#include <algorithm>
+
+namespace redoubt::detail {
+namespace {
+
+// Enough to keep the server busy between two turns, small enough that a call behind it can still leave the queue unsent.
+constexpr std::size_t batch_bytes = 64 * 1024;
+
+call_queue_options queue_options(client_options const& o) {
+  return {o.timeouts.connect, o.timeouts.attempt, o.reconnect.stall_limit, o.bounds.late_replies};
+}
+
+lifecycle_options life_options(client_options const& o) {
+  return {o.timeouts.connect, o.reconnect.stall_limit, o.reconnect.backoff, o.reconnect.refused_pause};
+}
+
+reader_options reading_options(client_options const& o) {
+  return {o.bounds.reply_bytes, o.bounds.array_elements, o.bounds.depth};
+}
+
+std::shared_ptr<failure_detail const> place_of(client_options const& o) {
+  auto out = std::make_shared<failure_detail>();
+  out->endpoint = o.endpoint_text();
+  return out;
+}
+
+pending_call* call_of(std::uint64_t tag) noexcept {
+  return reinterpret_cast<pending_call*>(static_cast<std::uintptr_t>(tag));
+}
+std::uint64_t tag_of(pending_call* call) noexcept {
+  return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(call));
+}
+
+bool is_readonly(reply const& r) noexcept {
+  return r.is_error() && r.as_error().code == server_errc::readonly;
+}
+
+}  // namespace
+
+connection_core::connection_core(client_options const& options, link_port& port, std::shared_ptr<load_gate> gate,
+                                 std::uint64_t seed)
+    : options_(options),
+      port_(port),
+      gate_(std::move(gate)),
+      place_(place_of(options)),
+      queue_(queue_options(options)),
+      life_(life_options(options), seed),
+      greeting_(options.login),
+      reader_(reading_options(options)) {}
+
+connection_core::~connection_core() {
+  // The context is being destroyed: nothing can complete any more. What still waits is freed with its handler.
+  ended_.clear();
+  queue_.on_lost(ended_);
+  queue_.end_waiting(phase::queue, ended_);
+  for (auto const& e : ended_) call_of(e.tag)->discard();
+}
+
+void connection_core::on_wake() {
+  auto const t = port_.now();
+  take_inbox(t);
+  settle(t);
+}
+
+void connection_core::take_inbox(time_point t) {
+  auto fresh = inbox_.take();
+  while (auto* call = fresh.pop()) admit(call, t);
+}
+
+void connection_core::admit(pending_call* call, time_point t) {
+  ++counts_.started;
+  if (closing_ || closed()) {
+    return finish(call, failure{.code = errc::closed, .effect = effect::none, .rejected = true}, t);
+  }
+  if (call->by.passed(t)) {
+    return finish(call, failure{.code = errc::deadline_exceeded, .effect = effect::none}, t);
+  }
+  if (auto refusal = life_.rejection(t)) return finish(call, std::move(*refusal), t);
+  call->id = queue_.submit({tag_of(call), call->wire().size(), call->replies, call->by, call->own_budget}, t);
+  if (call->cancel_key != 0) cancellable_.emplace(call->cancel_key, call);
+  if (life_.state() != link_state::ready) run(life_.demand(t), t);
+}
+
+void connection_core::cancel(std::uint64_t key) {
+  auto const t = port_.now();
+  take_inbox(t);
+  if (auto const found = cancellable_.find(key); found != cancellable_.end()) {
+    auto* call = found->second;
+    if (auto const e = queue_.cancel(call->id, life_.waiting_phase())) {
+      finish(call, failure{.code = errc::cancelled, .effect = e->effect, .phase = e->phase}, t);
+    }
+  }
+  settle(t);
+}
+
+void connection_core::on_resolved(std::uint64_t epoch, std::size_t addresses) {
+  auto const t = port_.now();
+  run(life_.on_resolved(epoch, addresses, t), t);
+  settle(t);
+}
+
+void connection_core::on_attempt_failed(std::uint64_t epoch, errc code) {
+  auto const t = port_.now();
+  run(life_.on_attempt_failed(epoch, placed({.code = code, .effect = effect::none}, {}), t), t);
+  settle(t);
+}
+
+void connection_core::on_connected(std::uint64_t epoch) {
+  auto const t = port_.now();
+  run(life_.on_connected(epoch, t), t);
+  settle(t);
+}
+
+void connection_core::on_written(std::uint64_t epoch, std::size_t bytes) {
+  if (epoch != life_.epoch()) return;
+  auto const t = port_.now();
+  out_done_ += bytes;
+  if (life_.state() == link_state::ready) queue_.on_written(bytes, t);
+  if (queue_.half_written()) {
+    lose(errc::connection_lost, "given up with a command written in part", t);
+  } else if (out_done_ < out_.size()) {
+    port_.write(epoch, std::string_view(out_).substr(out_done_));
+  } else {
+    writing_ = false;
+  }
+  settle(t);
+}
+
+void connection_core::on_read(std::uint64_t epoch, std::string_view bytes) {
+  if (epoch != life_.epoch()) return;
+  auto const t = port_.now();
+  queue_.on_bytes(t);
+  reader_.feed(bytes);
+  while (epoch == life_.epoch()) {
+    auto r = reader_.next();
+    if (!r) break;
+    on_reply(std::move(*r), t);
+  }
+  if (epoch == life_.epoch() && reader_.error() != errc::unspecified) {
+    lose(reader_.error(), reader_.error_text(), t);
+  }
+  if (epoch == life_.epoch()) port_.read(epoch);
+  settle(t);
+}
+
+void connection_core::on_reply(reply r, time_point t) {
+  if (life_.state() == link_state::handshaking) {
+    auto step = greeting_.on_reply(r);
+    switch (step.what) {
+      case handshake::outcome::kind::pending: return;
+      case handshake::outcome::kind::done: return run(life_.on_greeted(life_.epoch(), t), t);
+      case handshake::outcome::kind::refused:
+        return run(life_.on_refused(life_.epoch(), placed(std::move(step.why), {}), t), t);
+    }
+  }
+  auto const match = queue_.on_reply();
+  switch (match.what) {
+    case matched_reply::kind::unexpected:
+      return lose(errc::protocol_error, "a reply that nobody asked for", t);
+    case matched_reply::kind::discarded: return;
+    case matched_reply::kind::answer: break;
+  }
+  if (is_readonly(r) && !retiring_) retiring_ = life_.should_retire(t);
+  life_.on_answer();
+  auto* call = call_of(match.tag);
+  if (call->replies == 1) {
+    call->value = std::move(r);
+  } else {
+    call->values.push_back(std::move(r));
+  }
+  if (match.last) finish_answered(call);
+}
+
+void connection_core::on_broken(std::uint64_t epoch) {
+  if (epoch != life_.epoch()) return;
+  auto const t = port_.now();
+  lose(errc::connection_lost, {}, t);
+  settle(t);
+}
+
+void connection_core::lose(errc code, std::string note, time_point t) {
+  auto why = placed({.code = code, .effect = effect::none}, note);
+  tell(event_kind::lost, &why);
+  auto const actions = life_.on_lost(life_.epoch(), why, queue_.has_waiting(), t);
+  // Only the call whose reply was being read is at fault for its size; the others merely lost their connection.
+  auto const culprit = queue_.next_to_answer();
+  ended_.clear();
+  queue_.on_lost(ended_);
+  if (code == errc::reply_too_large) {
+    if (!ended_.empty() && culprit == ended_.front().tag) {
+      finish(call_of(*culprit), failure{.code = code, .effect = effect::unknown, .phase = phase::read, .detail = why.detail}, t);
+      ended_.erase(ended_.begin());
+    }
+    code = errc::connection_lost;
+  }
+  end_all(ended_, code, note, t);
+  run(actions, t);
+}
+
+void connection_core::end_all(std::vector<ended_call>& ended, errc code, std::string_view note, time_point t) {
+  auto const text = note.empty() ? place_ : placed({}, note).detail;
+  for (auto const& e : ended) {
+    finish(call_of(e.tag),
+           failure{.code = code, .effect = e.effect, .phase = e.phase, .detail = text}, t);
+  }
+  ended.clear();
+}
+
+void connection_core::expire(time_point t) {
+  ended_.clear();
+  queue_.on_time(t, life_.waiting_phase(), ended_);
+  end_all(ended_, errc::deadline_exceeded, {}, t);
+}
+
+void connection_core::on_timer() {
+  auto const t = port_.now();
+  armed_.reset();
+  take_inbox(t);
+  run(life_.on_time(queue_.has_waiting(), t), t);
+  expire(t);
+  if (life_.state() == link_state::ready) {
+    if (queue_.half_written()) {
+      lose(errc::connection_lost, "given up with a command written in part", t);
+    } else if (queue_.stalled(t)) {
+      lose(errc::connection_stalled, {}, t);
+    }
+  }
+  settle(t);
+}
+
+void connection_core::close(deadline by) {
+  auto const t = port_.now();
+  take_inbox(t);
+  closing_ = true;
+  close_by_ = earlier(close_by_, by);
+  settle(t);
+}
+
+void connection_core::run(link_actions const& actions, time_point t) {
+  for (auto const& action : actions) {
+    switch (action.what) {
+      case link_action::kind::drop:
+        port_.drop();
+        out_.clear();
+        writing_ = retiring_ = false;
+        break;
+      case link_action::kind::resolve:
+        tell(event_kind::connecting);
+        port_.resolve(action.epoch);
+        break;
+      case link_action::kind::connect: port_.connect(action.epoch, action.address); break;
+      case link_action::kind::greet:
+        reader_ = reader(reading_options(options_));
+        greeting_ = handshake(options_.login);
+        out_ = greeting_.bytes();
+        out_done_ = 0;
+        writing_ = true;
+        port_.read(action.epoch);
+        port_.write(action.epoch, out_);
+        break;
+      case link_action::kind::open:
+        tell(event_kind::ready);
+        queue_.on_ready(t);
+        break;
+      case link_action::kind::fail_waiting: {
+        auto why = life_.cause();
+        if (why.code != errc::closed) tell(event_kind::lost, &why);
+        std::vector<ended_call> waiting;
+        queue_.end_waiting(why.phase, waiting);
+        for (auto const& e : waiting) finish(call_of(e.tag), why, t);
+        break;
+      }
+    }
+  }
+}
+
+void connection_core::flush(time_point t) {
+  if (life_.state() != link_state::ready || writing_ || retiring_) return;
+  batch_.clear();
+  queue_.take_batch(batch_bytes, t, batch_);
+  if (batch_.empty()) return;
+  out_.clear();
+  out_done_ = 0;
+  for (auto const tag : batch_) {
+    auto* call = call_of(tag);
+    out_.append(call->wire());
+    gate_->unqueue(std::exchange(call->charged_bytes, 0));
+    std::string().swap(call->bytes);
+  }
+  writing_ = true;
+  port_.write(life_.epoch(), out_);
+}
+
+void connection_core::settle(time_point t) {
+  if (retiring_ && queue_.settled()) {
+    failure const why = placed({.code = errc::server_error, .server = server_errc::readonly, .effect = effect::none}, {});
+    tell(event_kind::lost, &why);
+    run(life_.retire(queue_.has_waiting(), t), t);
+    ended_.clear();
+    queue_.on_lost(ended_);
+  }
+  if (closing_ && !closed() && (queue_.idle() || close_by_.passed(t))) {
+    auto const actions = life_.close();
+    ended_.clear();
+    queue_.on_lost(ended_);
+    end_all(ended_, errc::closed, {}, t);
+    run(actions, t);
+  }
+  flush(t);
+  auto wanted = life_.next_wakeup();
+  auto const also = [&wanted](time_point when) { wanted = wanted ? std::min(*wanted, when) : when; };
+  if (auto const next = queue_.next_wakeup()) also(*next);
+  if (closing_ && !closed() && close_by_.is_set()) also(close_by_.at());
+  if (!wanted) {
+    if (std::exchange(armed_, std::nullopt)) port_.disarm();
+  } else if (!armed_ || *wanted < *armed_) {
+    // A timer that is too early is left alone: when it fires nothing is due and it is armed anew. So a stream of calls
+    // that are answered in time costs one timer per limit, not one per call.
+    armed_ = *wanted;
+    port_.arm(*wanted);
+  }
+  publish();
+  if (!done_.empty()) port_.hand_over(std::move(done_));
+}
+
+void connection_core::finish(pending_call* call, failure why, time_point t) {
+  why.elapsed = t - call->started;
+  why.command = call->name;
+  why.attempts = why.effect == effect::unknown ? 1 : 0;
+  if (!why.detail) why.detail = place_;
+  if (why.rejected) {
+    ++counts_.rejected;
+    tell(event_kind::call_rejected, &why);
+  } else if (why.code == errc::deadline_exceeded) {
+    ++counts_.expired;
+  } else if (why.code == errc::cancelled) {
+    ++counts_.cancelled;
+  } else {
+    ++counts_.failed_calls;
+  }
+  call->error = std::move(why);
+  if (call->cancel_key != 0) cancellable_.erase(call->cancel_key);
+  gate_->unqueue(std::exchange(call->charged_bytes, 0));
+  gate_->leave();
+  done_.push(call);
+}
+
+void connection_core::finish_answered(pending_call* call) {
+  ++counts_.answered;
+  if (call->cancel_key != 0) cancellable_.erase(call->cancel_key);
+  gate_->leave();
+  done_.push(call);
+}
+
+failure connection_core::placed(failure why, std::string_view note) const {
+  if (note.empty() && !why.detail) {
+    why.detail = place_;
+    return why;
+  }
+  auto text = std::make_shared<failure_detail>(why.detail ? *why.detail : failure_detail{});
+  text->endpoint = place_->endpoint;
+  if (!note.empty()) text->note = note;
+  why.detail = std::move(text);
+  return why;
+}
+
+void connection_core::tell(event_kind kind, failure const* cause) noexcept {
+  if (options_.events) options_.events->on({kind, options_.login.client_name, cause});
+}
+
+std::vector<pending_info> connection_core::pending() const {
+  std::vector<pending_info> out;
+  auto const t = port_.now();
+  for (auto const& seen : queue_.live(life_.waiting_phase())) {
+    auto const* call = call_of(seen.tag);
+    out.push_back({call->name, t - call->started, seen.phase});
+  }
+  return out;
+}
+
+void connection_core::publish() {
+  auto const q = queue_.snapshot();
+  auto const l = life_.snapshot();
+  auto out = counts_;
+  out.state = l.state;
+  out.attempts = l.attempts;
+  out.readied = l.readied;
+  out.failed = l.failed;
+  out.lost = l.lost;
+  out.retired = l.retired;
+  out.discarded_replies = q.discarded_replies;
+  out.waiting = q.waiting;
+  out.owed = q.owed;
+  out.late_owed = q.tombstones;
+  for (; told_discarded_ < q.discarded_replies; ++told_discarded_) tell(event_kind::late_reply_discarded);
+  std::lock_guard const lock(published_mutex_);
+  published_ = out;
+}
+
+connection_snapshot connection_core::snapshot() const {
+  std::lock_guard const lock(published_mutex_);
+  return published_;
+}
+
+}  // namespace redoubt::detail

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <redoubt/net/options.hpp>
+
+#include <fmt/format.h>
+
+namespace redoubt {
+namespace {
+
+using namespace std::chrono_literals;
+
+result<void> wrong(std::string text) {
+  auto detail = std::make_shared<failure_detail>();
+  detail->note = std::move(text);
+  return failure{.code = errc::bad_option, .effect = effect::none, .rejected = true, .detail = std::move(detail)};
+}
+
+template <class T>
+result<void> within(std::string_view field, T value, T low, T high) {
+  if (value >= low && value <= high) return {};
+  return wrong(fmt::format("{} = {} is not in {} .. {}", field, value, low, high));
+}
+
+result<void> within(std::string_view field, duration value, duration low, duration high) {
+  if (value >= low && value <= high) return {};
+  auto const us = [](duration d) { return std::chrono::duration_cast<std::chrono::microseconds>(d).count(); };
+  return wrong(fmt::format("{} = {} us is not in {} .. {} us", field, us(value), us(low), us(high)));
+}
+
+bool printable_word(std::string_view text) noexcept {
+  for (char const c : text) {
+    if (c <= ' ' || c >= 127) return false;
+  }
+  return true;
+}
+
+result<void> check(client_options const& o) {
+  constexpr duration shortest = 1us;
+  constexpr duration longest = 1h;
+  constexpr std::size_t kib = 1024;
+  result<void> const all[] = {
+      within("timeouts.connect", o.timeouts.connect, shortest, longest),
+      within("timeouts.attempt", o.timeouts.attempt, shortest, longest),
+      within("timeouts.call", o.timeouts.call, shortest, longest),
+      within<std::size_t>("bounds.in_flight", o.bounds.in_flight, 1, 1'000'000),
+      within<std::size_t>("bounds.queued_bytes", o.bounds.queued_bytes, kib, 4 * kib * kib * kib),
+      within<std::size_t>("bounds.reply_bytes", o.bounds.reply_bytes, 64, 512 * kib * kib),
+      within<std::size_t>("bounds.array_elements", o.bounds.array_elements, 1, 0x7fffffff),
+      within<std::size_t>("bounds.depth", o.bounds.depth, 1, 7),
+      within<std::size_t>("bounds.late_replies", o.bounds.late_replies, 1, 1'000'000),
+      within("reconnect.backoff.base", o.reconnect.backoff.base, shortest, longest),
+      within("reconnect.backoff.cap", o.reconnect.backoff.cap, o.reconnect.backoff.base, longest),
+      within("reconnect.refused_pause", o.reconnect.refused_pause, 1ms, longest),
+      within("reconnect.stall_limit", o.reconnect.stall_limit, o.timeouts.attempt, longest),
+      within<std::uint32_t>("connections", o.connections, 1, 64),
+      within<std::uint32_t>("login.database", o.login.database, 0, 0x7fffffff),
+  };
+  for (auto const& one : all) {
+    if (!one) return one;
+  }
+  if (!o.login.user.empty() && o.login.password.empty()) {
+    return wrong("login.user is set without login.password");
+  }
+  if (!printable_word(o.login.client_name)) {
+    return wrong("login.client_name must be printable ASCII without spaces");
+  }
+  if (o.address.unix_path.size() > 107) return wrong("address.unix_path is longer than 107 bytes");
+  if (o.address.host.find('\0') != std::string::npos) return wrong("address.host contains a zero byte");
+  return {};
+}
+
+}  // namespace
+
+result<void> client_options::validate() const {
+  auto r = resolved();
+  if (!r) return r.error();
+  return {};
+}
+
+result<client_options> client_options::resolved() const {
+  auto out = *this;
+  if (!url.empty()) {
+    auto const parsed = parse_url(url);
+    if (!parsed) return parsed.error();
+    bool const own_address = !out.address.host.empty() || !out.address.unix_path.empty();
+    if (!own_address) {
+      out.address.host = parsed->host;
+      out.address.unix_path = parsed->unix_path;
+    }
+    if (out.address.port == 0) out.address.port = parsed->port;
+    if (out.login.password.empty()) {
+      if (out.login.user.empty()) out.login.user = parsed->user;
+      out.login.password = parsed->password;
+    }
+    if (out.login.database == 0) out.login.database = parsed->database;
+  }
+  if (out.address.host.empty()) out.address.host = "127.0.0.1";
+  if (out.address.port == 0) out.address.port = 6379;
+  out.url.clear();  // it may hold a password
+  if (auto const ok = check(out); !ok) return ok.error();
+  return out;
+}
+
+std::string client_options::endpoint_text() const {
+  if (!address.unix_path.empty()) return address.unix_path;
+  bool const v6 = address.host.find(':') != std::string::npos;
+  return v6 ? fmt::format("[{}]:{}", address.host, address.port) : fmt::format("{}:{}", address.host, address.port);
+}
+
+}  // namespace redoubt
