@@ -9,7 +9,8 @@ namespace redoubt {
 
 option_error::option_error(std::string_view owner, std::string_view field, std::string_view value,
                            std::string_view rule)
-    : std::invalid_argument(fmt::format("{}: {} is {}, {}", owner, field, value, rule)), field_(field) {}
+    : std::invalid_argument(fmt::format("{}: {} is {}, {}", owner, field, value, rule)),
+      field_(field) {}
 
 namespace detail {
 
@@ -35,6 +36,6 @@ void require_option(bool ok, std::string_view owner, std::string_view field, std
   if (!ok) throw option_error(owner, field, fmt::format("{}", value), rule);
 }
 
-} // namespace detail
+}  // namespace detail
 
-} // namespace redoubt
+}  // namespace redoubt

@@ -11,8 +11,8 @@ std::uint64_t entropy() {
   return (std::uint64_t{device()} << 32) | device();
 }
 
-} // namespace
+}  // namespace
 
 random_seeds::random_seeds(std::optional<std::uint64_t> seed) : next_(seed ? *seed : entropy()) {}
 
-} // namespace redoubt
+}  // namespace redoubt

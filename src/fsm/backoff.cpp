@@ -30,4 +30,4 @@ duration backoff::next(random_source& random) {
   return duration(static_cast<duration::rep>(random.below(limit + 1)));
 }
 
-} // namespace redoubt
+}  // namespace redoubt

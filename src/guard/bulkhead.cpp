@@ -21,14 +21,18 @@ namespace redoubt {
 using namespace std::chrono_literals;
 
 void bulkhead::options::validate() const {
-  detail::require_option(slots >= 1 && slots <= 65536, "bulkhead", "slots", std::uint64_t{slots}, "must be 1 to 65536");
-  detail::require_option(waiters <= 65536, "bulkhead", "waiters", std::uint64_t{waiters}, "must be 0 to 65536");
-  detail::require_option(max_wait >= 1ms && max_wait <= 1h, "bulkhead", "max_wait", max_wait, "must be 1 ms to 1 h");
+  detail::require_option(slots >= 1 && slots <= 65536, "bulkhead", "slots", std::uint64_t{slots},
+                         "must be 1 to 65536");
+  detail::require_option(waiters <= 65536, "bulkhead", "waiters", std::uint64_t{waiters},
+                         "must be 0 to 65536");
+  detail::require_option(max_wait >= 1ms && max_wait <= 1h, "bulkhead", "max_wait", max_wait,
+                         "must be 1 ms to 1 h");
 }
 
 namespace {
 
-/// A caller in the queue. Its timer and its completion run on its own strand, whichever thread frees the slot.
+/// A caller in the queue. Its timer and its completion run on its own strand, whichever thread frees the
+/// slot.
 template <class Handler>
 struct waiting_caller {
   waiting_caller(asio::any_io_executor const& ex, Handler h, time_point now)
@@ -87,18 +91,19 @@ struct bulkhead::core : std::enable_shared_from_this<core> {
   void cancel(waiter const& w);
   void close();
 
-  /// Ends the wait of somebody who is in no list any more; never inside the caller's own call. `granted` is held by
-  /// what is posted, so that the slot comes back even if the executor never runs it.
+  /// Ends the wait of somebody who is in no list any more; never inside the caller's own call. `granted` is
+  /// held by what is posted, so that the slot comes back even if the executor never runs it.
   void finish(std::shared_ptr<waiter> w, permit granted, errc code) {
     auto const& strand = w->strand;
-    asio::post(strand, [self = shared_from_this(), w = std::move(w), granted = std::move(granted), code]() mutable {
-      w->ended = true;
-      w->clock.cancel();
-      auto outcome =
-          granted ? result<permit>(std::move(granted)) : result<permit>(self->refusal(code, w->clock.now() - w->since));
-      asio::post(w->executor, asio::append(std::move(w->handler), std::move(outcome)));
-      w->work.reset();
-    });
+    asio::post(strand,
+               [self = shared_from_this(), w = std::move(w), granted = std::move(granted), code]() mutable {
+                 w->ended = true;
+                 w->clock.cancel();
+                 auto outcome = granted ? result<permit>(std::move(granted))
+                                        : result<permit>(self->refusal(code, w->clock.now() - w->since));
+                 asio::post(w->executor, asio::append(std::move(w->handler), std::move(outcome)));
+                 w->work.reset();
+               });
   }
 
   std::string const name;
@@ -118,8 +123,8 @@ void bulkhead::core::start(asio::any_io_executor const& executor, deadline by, h
   std::shared_ptr<waiter> w;
   asio::cancellation_slot slot;
   if (!queue.has_free_slot()) {
-    // Handlers and slots are the application's: they are touched outside the lock, and before another thread can end
-    // the wait.
+    // Handlers and slots are the application's: they are touched outside the lock, and before another thread
+    // can end the wait.
     lock.unlock();
     w = std::make_shared<waiter>(executor, std::move(h), now);
     slot = asio::get_associated_cancellation_slot(w->handler);
@@ -145,7 +150,8 @@ void bulkhead::core::start(asio::any_io_executor const& executor, deadline by, h
 
   asio::post(w->strand, [self = shared_from_this(), w, by] {
     if (w->ended) return;
-    w->clock.async_wait_until(by.at(), asio::bind_executor(w->strand, [self, w](boost::system::error_code ec) {
+    w->clock.async_wait_until(by.at(),
+                              asio::bind_executor(w->strand, [self, w](boost::system::error_code ec) {
                                 if (!ec) self->on_timer(w->clock.now());
                               }));
   });

@@ -101,4 +101,4 @@ TEST(backoff, options_name_the_bad_field) {
   }
 }
 
-} // namespace
+}  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Runs the application's own coroutine with a limit that holds even if that coroutine ignores cancellation: at the
-// deadline the caller is told, and the coroutine goes on in the background until it really ends.
+// Runs the application's own coroutine with a limit that holds even if that coroutine ignores cancellation:
+// at the deadline the caller is told, and the coroutine goes on in the background until it really ends.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +47,8 @@ struct run_result {
 
 namespace detail {
 
-/// One limited run. Everything happens on `strand`, so the coroutine, the timer and the caller's cancellation never
-/// meet. Kept alive by whichever of them is pending.
+/// One limited run. Everything happens on `strand`, so the coroutine, the timer and the caller's cancellation
+/// never meet. Kept alive by whichever of them is pending.
 template <class T, class Handler>
 class limited_run : public std::enable_shared_from_this<limited_run<T, Handler>> {
  public:
@@ -82,18 +82,20 @@ class limited_run : public std::enable_shared_from_this<limited_run<T, Handler>>
                                 if (!ec) self->stop(run_end::expired);
                               }));
     }
-    asio::co_spawn(strand_, std::move(function),
-                   asio::bind_cancellation_slot(cancel_.slot(),
-                                                asio::bind_executor(strand_, [self](std::exception_ptr error, T value) {
-                                                  run_result<T> result;
-                                                  result.end = error ? run_end::threw : run_end::finished;
-                                                  result.error = error;
-                                                  if (!error) result.value.emplace(std::move(value));
-                                                  self->complete(std::move(result));
-                                                })));
+    asio::co_spawn(
+        strand_, std::move(function),
+        asio::bind_cancellation_slot(cancel_.slot(),
+                                     asio::bind_executor(strand_, [self](std::exception_ptr error, T value) {
+                                       run_result<T> result;
+                                       result.end = error ? run_end::threw : run_end::finished;
+                                       result.error = error;
+                                       if (!error) result.value.emplace(std::move(value));
+                                       self->complete(std::move(result));
+                                     })));
   }
 
-  // The caller is told first: what the coroutine does when it is cancelled is not the caller's concern any more.
+  // The caller is told first: what the coroutine does when it is cancelled is not the caller's concern any
+  // more.
   void stop(run_end end) {
     run_result<T> result;
     result.end = end;
@@ -133,18 +135,19 @@ struct run_by_initiation {
 
 }  // namespace detail
 
-/// Runs `function()` -> `awaitable<T>` on a strand of `executor` and completes with `run_result<T>`: its value, its
-/// exception, or `expired` at the deadline. Completion: `void(run_result<T>)`, on the token's executor, exactly once,
-/// never inside this call, and not later than `by`. Cancelling the token completes with `cancelled` at once.
+/// Runs `function()` -> `awaitable<T>` on a strand of `executor` and completes with `run_result<T>`: its
+/// value, its exception, or `expired` at the deadline. Completion: `void(run_result<T>)`, on the token's
+/// executor, exactly once, never inside this call, and not later than `by`. Cancelling the token completes
+/// with `cancelled` at once.
 ///
-/// When the run expires or is cancelled, terminal cancellation is emitted to the coroutine, which may ignore it.
-/// `function` and everything it holds (a bulkhead's permit moved into it, for instance) live until it really ends; what it
-/// refers to must live as long. It is not started when the deadline has passed already. `T` must be default
-/// constructible and movable. Time is that of the executor's context.
+/// When the run expires or is cancelled, terminal cancellation is emitted to the coroutine, which may ignore
+/// it. `function` and everything it holds (a bulkhead's permit moved into it, for instance) live until it
+/// really ends; what it refers to must live as long. It is not started when the deadline has passed already.
+/// `T` must be default constructible and movable. Time is that of the executor's context.
 template <class T, class Function, class Token = asio::deferred_t>
 auto run_by(asio::any_io_executor executor, deadline by, Function function, Token&& token = Token{}) {
-  return asio::async_initiate<Token, void(run_result<T>)>(detail::run_by_initiation<T, Function>{std::move(executor)},
-                                                          token, by, std::move(function));
+  return asio::async_initiate<Token, void(run_result<T>)>(
+      detail::run_by_initiation<T, Function>{std::move(executor)}, token, by, std::move(function));
 }
 
 }  // namespace redoubt

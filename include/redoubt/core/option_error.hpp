@@ -39,6 +39,6 @@ void require_option(bool ok, std::string_view owner, std::string_view field, dou
 void require_option(bool ok, std::string_view owner, std::string_view field, std::uint64_t value,
                     std::string_view rule);
 
-} // namespace detail
+}  // namespace detail
 
-} // namespace redoubt
+}  // namespace redoubt

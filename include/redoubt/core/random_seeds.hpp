@@ -27,4 +27,4 @@ class random_seeds {
   std::atomic<std::uint64_t> next_;
 };
 
-} // namespace redoubt
+}  // namespace redoubt

@@ -44,4 +44,4 @@ class backoff {
   unsigned attempts_ = 0;
 };
 
-} // namespace redoubt
+}  // namespace redoubt

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Slots and who waits for them. First come, first served; a slot that becomes free goes straight to the first waiter, so
-// a newcomer can never overtake, and a waiter that has gone is not in the queue any more, so it can never eat a slot.
+// Slots and who waits for them. First come, first served; a slot that becomes free goes straight to the first
+// waiter, so a newcomer can never overtake, and a waiter that has gone is not in the queue any more, so it
+// can never eat a slot.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +43,9 @@ class bulkhead_queue {
   };
 
   /// `slots` >= 1 may be used at once; at most `waiters` may wait.
-  bulkhead_queue(std::uint32_t slots, std::uint32_t waiters) noexcept : waiters_(waiters) { now_.slots = slots; }
+  bulkhead_queue(std::uint32_t slots, std::uint32_t waiters) noexcept : waiters_(waiters) {
+    now_.slots = slots;
+  }
 
   /// Asks for a slot, to be had by `by` at the latest.
   [[nodiscard]] entry enter(time_point now, deadline by);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A bound on how many may do something at once, with a bounded queue in front of it. The walls between the compartments of
-// a ship: what floods one does not sink the others.
+// A bound on how many may do something at once, with a bounded queue in front of it. The walls between the
+// compartments of a ship: what floods one does not sink the others.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ namespace redoubt {
 
 namespace asio = boost::asio;
 
-/// Slots for concurrent work. Thread-safe: any thread may acquire, release, and read. Needs no executor of its own; a
-/// permit may outlive it.
+/// Slots for concurrent work. Thread-safe: any thread may acquire, release, and read. Needs no executor of
+/// its own; a permit may outlive it.
 ///
 ///     bulkhead db{{.name = "db", .slots = 8, .waiters = 64}};
 ///     auto permit = co_await db.acquire(executor, by);
@@ -83,12 +83,14 @@ class bulkhead {
   /// A permit now or a refusal (`bulkhead_full`); never waits, never overtakes somebody who does.
   [[nodiscard]] result<permit> try_acquire();
 
-  /// Waits for a permit, until `by` or `max_wait`, whichever comes first. Completion: `void(result<permit>)`, on the
-  /// token's executor (`executor` by default, whose context also provides the time), exactly once, never inside this call.
+  /// Waits for a permit, until `by` or `max_wait`, whichever comes first. Completion: `void(result<permit>)`,
+  /// on the token's executor (`executor` by default, whose context also provides the time), exactly once,
+  /// never inside this call.
   ///
-  /// Errors, all with effect none: `bulkhead_full` at once when all waiting places are taken, or when no slot became free in
-  /// time (then with `elapsed`): both are our own saturation, not a fault of what is protected; `deadline_exceeded`
-  /// when `by` had passed before; `cancelled`; `closed` when the bulkhead is destroyed meanwhile.
+  /// Errors, all with effect none: `bulkhead_full` at once when all waiting places are taken, or when no slot
+  /// became free in time (then with `elapsed`): both are our own saturation, not a fault of what is
+  /// protected; `deadline_exceeded` when `by` had passed before; `cancelled`; `closed` when the bulkhead is
+  /// destroyed meanwhile.
   template <class Token = asio::deferred_t>
   auto acquire(asio::any_io_executor executor, deadline by = {}, Token&& token = Token{}) {
     return asio::async_initiate<Token, void(result<permit>)>(initiate{this, std::move(executor)}, token, by);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What a policy asks of a client. `redoubt::client` satisfies it, and so does `testing::fake_client`; a route that is
-// a template over it runs with either.
+// What a policy asks of a client. `redoubt::client` satisfies it, and so does `testing::fake_client`; a route
+// that is a template over it runs with either.
 #pragma once
 
 #include <concepts>
@@ -22,8 +22,8 @@ namespace redoubt {
 class client;
 
 /// A client as the policies see it. Operations are Asio initiating functions:
-/// `async_call` completes with `result<reply>`, `async_pipeline` with one `result<reply>` per command, `async_eval`
-/// with `result<reply>` and puts `key_prefix()` before each key by itself.
+/// `async_call` completes with `result<reply>`, `async_pipeline` with one `result<reply>` per command,
+/// `async_eval` with `result<reply>` and puts `key_prefix()` before each key by itself.
 template <class Client>
 concept redis_client =
     requires(Client& c, Client const& cc, command cmd, pipeline batch, script const& s, keys k, args a) {
@@ -37,5 +37,10 @@ concept redis_client =
       c.async_pipeline(std::move(batch), call_options{}, boost::asio::deferred);
       c.async_eval(s, std::move(k), std::move(a), call_options{}, boost::asio::deferred);
     };
+
+/// True for a client that may send one call more than once because its owner allowed it (`retrying`).
+/// Policies whose command must not be executed twice refuse to stand on one.
+template <class Client>
+concept repeats_calls = requires { requires Client::repeats_calls; };
 
 }  // namespace redoubt
