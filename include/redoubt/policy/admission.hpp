@@ -15,10 +15,10 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <redoubt/async/run.hpp>
+#include <redoubt/core/counter.hpp>
 #include <redoubt/core/events.hpp>
 #include <redoubt/core/required.hpp>
 #include <redoubt/core/result.hpp>
-#include <redoubt/policy/counter.hpp>
 #include <redoubt/policy/redis_client.hpp>
 #include <redoubt/policy/ticket.hpp>
 
@@ -115,7 +115,7 @@ struct admission_counters {
 template <fail_mode FailMode, redis_client Client = client>
   requires(!repeats_calls<Client>)  // a lost answer may have made the entry: asking again would refuse its
                                     // own owner
-                                    class admission {
+class admission {
  public:
   using options = admission_options;
   using snapshot_type = admission_snapshot;

@@ -21,13 +21,13 @@
 #include <redoubt/async/clock.hpp>
 #include <redoubt/async/run.hpp>
 #include <redoubt/async/run_by.hpp>
+#include <redoubt/core/counter.hpp>
 #include <redoubt/core/events.hpp>
 #include <redoubt/core/random_seeds.hpp>
 #include <redoubt/core/required.hpp>
 #include <redoubt/core/result.hpp>
 #include <redoubt/guard/bulkhead.hpp>
 #include <redoubt/policy/codec.hpp>
-#include <redoubt/policy/counter.hpp>
 #include <redoubt/policy/outcome.hpp>
 #include <redoubt/policy/redis_client.hpp>
 

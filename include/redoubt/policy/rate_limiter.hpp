@@ -14,10 +14,10 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <redoubt/async/run.hpp>
+#include <redoubt/core/counter.hpp>
 #include <redoubt/core/events.hpp>
 #include <redoubt/core/required.hpp>
 #include <redoubt/core/result.hpp>
-#include <redoubt/policy/counter.hpp>
 #include <redoubt/policy/decision.hpp>
 #include <redoubt/policy/redis_client.hpp>
 

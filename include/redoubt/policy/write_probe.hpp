@@ -24,9 +24,9 @@
 
 #include <redoubt/async/clock.hpp>
 #include <redoubt/async/run.hpp>
+#include <redoubt/core/counter.hpp>
 #include <redoubt/core/events.hpp>
 #include <redoubt/core/required.hpp>
-#include <redoubt/policy/counter.hpp>
 #include <redoubt/policy/probe_report.hpp>
 #include <redoubt/policy/redis_client.hpp>
 

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Whether to try again after a failed attempt, and when. Decides by what Redis may have done
+// (`failure::effect`), not by the name of a command, and never plans an attempt for which no time is left.
+#pragma once
+
+#include <cstdint>
+
+#include <redoubt/core/failure.hpp>
+#include <redoubt/core/random.hpp>
+#include <redoubt/core/time.hpp>
+#include <redoubt/fsm/backoff.hpp>
+
+namespace redoubt {
+
+/// What may be sent again.
+enum class repeat : std::uint8_t {
+  /// Only what Redis did not execute and never will (`effect::none`).
+  not_executed,
+  /// Also what Redis may have executed: the caller declares that executing it twice is the same as once.
+  idempotent,
+};
+
+/// How a retry behaves.
+struct retry_options {
+  /// Further attempts after the first. Default 0: off. Range 0 .. 10.
+  std::uint32_t retries = 0;
+  /// Limit of everything, attempts and pauses together. Default 1 s. Range 1 ms .. 1 h.
+  duration total = std::chrono::seconds(1);
+  /// An attempt that would have less time than this is not made. Default 1 ms. Range 0 .. `total`.
+  duration floor = std::chrono::milliseconds(1);
+  /// Pauses between attempts, full jitter. A longer `failure::retry_after` is obeyed.
+  backoff_options pause{};
+
+  /// Throws `option_error` naming the field that is out of range.
+  void validate() const;
+};
+
+/// The decision after a failed attempt.
+struct retry_decision {
+  enum class kind : std::uint8_t {
+    again,           ///< At `at`.
+    not_repeatable,  ///< The failure is final: a mistake, a cancellation, our own bound, or it may have been
+                     ///< executed.
+    none_left,       ///< All attempts are used up.
+    no_time,         ///< The pause and `floor` do not fit into what is left.
+  } what = kind::not_repeatable;
+  time_point at{};
+};
+
+/// The attempts of one operation. Sans-io machine: value type, not thread-safe. It has no wake-up of its own:
+/// the time at which to go on is in the decision.
+class retry_plan {
+ public:
+  /// The operation starts at `start` and ends by `by` or `options.total` later, whichever comes first.
+  retry_plan(retry_options const& options, time_point start, deadline by);
+
+  /// The end of the operation, and so of each of its attempts.
+  [[nodiscard]] deadline limit() const noexcept { return limit_; }
+
+  /// An attempt failed with `f`.
+  [[nodiscard]] retry_decision after(failure const& f, repeat allowed, time_point now, random_source& random);
+
+  /// The failure of the whole operation: the last attempt's, with all sends counted, the whole time, and
+  /// effect `unknown` as soon as one attempt may have been executed.
+  [[nodiscard]] failure sum_up(failure last, time_point now) const;
+
+ private:
+  retry_options options_;
+  backoff pause_;
+  time_point start_;
+  deadline limit_;
+  std::uint32_t retries_ = 0;
+  std::uint32_t sends_ = 0;
+  bool maybe_executed_ = false;
+  bool seen_readonly_ = false;
+};
+
+}  // namespace redoubt
