@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <redoubt/policy/cache_aside.hpp>
+#include <redoubt/policy/cache_aside_options.hpp>
 
 #include <algorithm>
 #include <cmath>
