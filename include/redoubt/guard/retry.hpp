@@ -25,8 +25,8 @@
 
 namespace redoubt {
 
-/// Numbers of a `retry`. When nothing is in flight:
-/// `operations == succeeded + not_repeatable + none_left + no_time`.
+/// Numbers of a `retry`. When nothing is in flight: `operations == succeeded + not_repeatable + none_left +
+/// no_time`.
 struct retry_snapshot {
   std::uint64_t operations = 0;      ///< Started.
   std::uint64_t attempts = 0;        ///< Made for them, the first ones included.

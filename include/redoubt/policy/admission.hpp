@@ -30,9 +30,8 @@ enum class idempotency : std::uint8_t {
   /// twice.
   per_id,
   /// The id and this entry's own token: for providers that also remember a decline, which must not be
-  /// replayed for a new
-  /// attempt. Repeating one attempt after a lost answer is then the application's task, with the key it was
-  /// given.
+  /// replayed for a new attempt. Repeating one attempt after a lost answer is then the application's task,
+  /// with the key it was given.
   per_attempt,
 };
 
@@ -62,8 +61,8 @@ struct admission_options {
   void validate() const;
 };
 
-/// Numbers of an `admission`. When nothing is in flight:
-/// `requests == admitted + degraded + refused + unavailable + errors`.
+/// Numbers of an `admission`. When nothing is in flight: `requests == admitted + degraded + refused +
+/// unavailable + errors`.
 struct admission_snapshot {
   std::uint64_t requests = 0;     ///< `enter` calls started.
   std::uint64_t admitted = 0;     ///< The first.

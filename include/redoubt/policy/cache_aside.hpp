@@ -37,14 +37,12 @@ namespace redoubt {
 ///     auto price = co_await catalog.get(sku, by);
 ///
 /// - A failed read (`failure::fail_mode_applies()`) becomes a load, and the outcome is `degraded()`. Nothing
-/// is written
-///   then: a cache that could not be read a moment ago would only cost its time limit once more.
+///   is written then: a cache that could not be read a moment ago would only cost its time limit once more.
 /// - A misconfigured or misused cache (NOPERM, WRONGTYPE) does not fail open: the outcome's problem is
-/// `cache_failed`.
+///   `cache_failed`.
 /// - A load needs a slot. Waiting for it and loading share `load_timeout`. When no slot comes free the
-/// outcome is
-///   `busy()`: a wait ends in refusal, never in a load beside the bound. A load that is given up keeps its
-///   slot until it really ends.
+///   outcome is `busy()`: a wait ends in refusal, never in a load beside the bound. A load that is given up
+///   keeps its slot until it really ends.
 /// - A loader's failure or exception reaches the caller unchanged.
 /// - A failed write is reported and counted; the value is returned all the same.
 /// - The caller's cancellation ends the call and never starts a fallback.

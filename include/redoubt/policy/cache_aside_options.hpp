@@ -45,8 +45,8 @@ struct cache_aside_options {
   void validate() const;
 };
 
-/// Numbers of a `cache_aside`. When nothing is in flight:
-/// `requests == cached + loaded + refused + failed + cancelled`.
+/// Numbers of a `cache_aside`. When nothing is in flight: `requests == cached + loaded + refused + failed +
+/// cancelled`.
 struct cache_aside_snapshot {
   std::uint64_t requests = 0;        ///< `get` calls started.
   std::uint64_t cached = 0;          ///< Answered from Redis.

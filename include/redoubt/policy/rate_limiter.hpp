@@ -54,8 +54,8 @@ struct rate_limiter_options {
   void validate() const;
 };
 
-/// Numbers of a `rate_limiter`. When nothing is in flight:
-/// `requests == admitted + degraded + refused + unavailable + errors`.
+/// Numbers of a `rate_limiter`. When nothing is in flight: `requests == admitted + degraded + refused +
+/// unavailable + errors`.
 struct rate_limiter_snapshot {
   std::uint64_t requests = 0;      ///< `admit` calls started.
   std::uint64_t admitted = 0;      ///< Under the limit.

@@ -21,9 +21,9 @@ namespace redoubt {
 
 class client;
 
-/// A client as the policies see it. Operations are Asio initiating functions:
-/// `async_call` completes with `result<reply>`, `async_pipeline` with one `result<reply>` per command,
-/// `async_eval` with `result<reply>` and puts `key_prefix()` before each key by itself.
+/// A client as the policies see it. Operations are Asio initiating functions: `async_call` completes with
+/// `result<reply>`, `async_pipeline` with one `result<reply>` per command, `async_eval` with `result<reply>`
+/// and puts `key_prefix()` before each key by itself.
 template <class Client>
 concept redis_client =
     requires(Client& c, Client const& cc, command cmd, pipeline batch, script const& s, keys k, args a) {
