@@ -53,14 +53,14 @@ void prepare(pending_call& call, transaction&& block) {
 
 result<reply> single_result(pending_call& call) {
   if (call.error) return std::move(*call.error);
-  return judged(std::move(call.value), call);
+  return std::move(call.value);
 }
 
 std::vector<result<reply>> pipeline_result(pending_call& call) {
   std::vector<result<reply>> out;
   out.reserve(call.replies);
-  if (call.replies == 1 && !call.error) {
-    out.push_back(judged(std::move(call.value), call));
+  if (call.replies == 1) {
+    out.push_back(single_result(call));
     return out;
   }
   for (auto& r : call.values) out.push_back(judged(std::move(r), call));
@@ -94,12 +94,12 @@ result<std::vector<result<reply>>> transaction_result(pending_call& call) {
 }
 
 bool eval_outcome::again(pending_call& call) {
-  bool const unknown_script =
-      !call.error && call.value.is_error() && call.value.as_error().code == server_errc::noscript;
+  bool const unknown_script = call.error && call.error->server == server_errc::noscript;
   if (!unknown_script || sent_body) return false;
   sent_body = true;
   prepare(call, eval_command(request.body, request.k, request.a, state->options().key_prefix, false));
   call.value = reply();
+  call.error.reset();
   state->restart(&call);
   return true;
 }

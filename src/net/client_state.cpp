@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <redoubt/net/client_state.hpp>
 
+#include <mutex>
 #include <stdexcept>
+
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/post.hpp>
 
 #include <redoubt/net/connection.hpp>
 
@@ -87,22 +91,21 @@ void client_state::assign(pending_call* call) noexcept {
 }
 
 void client_state::close(duration drain, close_handler done) {
+  // Built by a constructor: assigning an any_completion_handler recurses without end in Boost 1.81.
   struct gathering {
+    gathering(std::size_t n, close_handler d, asio::any_io_executor e)
+        : left(n), done(std::move(d)), fallback(std::move(e)) {}
     std::atomic<std::size_t> left;
     close_handler done;
     asio::any_io_executor fallback;
   };
-  auto all = std::make_shared<gathering>();
-  all->left = connections_.size();
-  all->done = std::move(done);
-  all->fallback = executor_;
+  auto all = std::make_shared<gathering>(connections_.size(), std::move(done), executor_);
   auto const by = deadline(saturating_add(clock_->now(), drain));
   for (auto const& one : connections_) {
-    one->close(by, connection::close_handler([all] {
-                 if (all->left.fetch_sub(1) != 1) return;
-                 auto const executor = asio::get_associated_executor(all->done, all->fallback);
-                 asio::dispatch(executor, [d = std::move(all->done)]() mutable { std::move(d)(); });
-               }));
+    one->close(by, [all] {
+      if (all->left.fetch_sub(1) != 1) return;
+      asio::dispatch(asio::get_associated_executor(all->done, all->fallback), [all] { std::move(all->done)(); });
+    });
   }
 }
 
@@ -112,26 +115,25 @@ void client_state::shut() noexcept {
 
 void client_state::pending(pending_handler done) {
   struct gathering {
+    gathering(std::size_t n, pending_handler d, asio::any_io_executor e)
+        : left(n), done(std::move(d)), fallback(std::move(e)) {}
     std::mutex mutex;
     std::size_t left;
     std::vector<pending_info> list;
     pending_handler done;
     asio::any_io_executor fallback;
   };
-  auto all = std::make_shared<gathering>();
-  all->left = connections_.size();
-  all->done = std::move(done);
-  all->fallback = executor_;
+  auto all = std::make_shared<gathering>(connections_.size(), std::move(done), executor_);
   for (auto const& one : connections_) {
-    one->list_pending(connection::pending_handler([all](std::vector<pending_info> list) {
+    one->list_pending([all](std::vector<pending_info> list) {
       {
         std::lock_guard const lock(all->mutex);
         all->list.insert(all->list.end(), list.begin(), list.end());
         if (--all->left != 0) return;
       }
-      auto const executor = asio::get_associated_executor(all->done, all->fallback);
-      asio::dispatch(executor, [all] { std::move(all->done)(std::move(all->list)); });
-    }));
+      asio::dispatch(asio::get_associated_executor(all->done, all->fallback),
+                     [all] { std::move(all->done)(std::move(all->list)); });
+    });
   }
 }
 

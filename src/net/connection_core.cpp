@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <redoubt/resp/decode.hpp>
+
 namespace redoubt::detail {
 namespace {
 
@@ -171,7 +173,7 @@ void connection_core::on_reply(reply r, time_point t) {
   } else {
     call->values.push_back(std::move(r));
   }
-  if (match.last) finish_answered(call);
+  if (match.last) finish_answered(call, t);
 }
 
 void connection_core::on_broken(std::uint64_t epoch) {
@@ -348,8 +350,14 @@ void connection_core::finish(pending_call* call, failure why, time_point t) {
   done_.push(call);
 }
 
-void connection_core::finish_answered(pending_call* call) {
+void connection_core::finish_answered(pending_call* call, time_point t) {
   ++counts_.answered;
+  if (call->replies == 1 && call->value.is_error()) {
+    auto why = placed(to_failure(call->value.as_error()), {});
+    why.elapsed = t - call->started;
+    why.command = call->name;
+    call->error = std::move(why);
+  }
   if (call->cancel_key != 0) cancellable_.erase(call->cancel_key);
   gate_->leave();
   done_.push(call);

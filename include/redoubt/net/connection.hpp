@@ -6,15 +6,13 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
 
-#include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/associated_executor.hpp>
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
 
@@ -26,8 +24,10 @@ namespace redoubt::detail {
 /// A connection as the client sees it. Any thread may call.
 class connection {
  public:
-  using close_handler = asio::any_completion_handler<void()>;
-  using pending_handler = asio::any_completion_handler<void(std::vector<pending_info>)>;
+  /// Called on the client's executor.
+  using close_handler = std::function<void()>;
+  /// Called on the client's executor.
+  using pending_handler = std::function<void(std::vector<pending_info>)>;
 
   virtual ~connection() = default;
   virtual void submit(pending_call* call) = 0;
@@ -74,11 +74,7 @@ class basic_connection final : public connection,
 
   void list_pending(pending_handler done) override {
     asio::post(strand_, [self = this->shared_from_this(), d = std::move(done)]() mutable {
-      auto list = self->core_.pending();
-      asio::post(self->executor_, [e = self->executor_, d2 = std::move(d), l = std::move(list)]() mutable {
-        auto const executor = asio::get_associated_executor(d2, e);
-        asio::dispatch(executor, [d3 = std::move(d2), l2 = std::move(l)]() mutable { std::move(d3)(std::move(l2)); });
-      });
+      asio::post(self->executor_, [d2 = std::move(d), list = self->core_.pending()]() mutable { d2(std::move(list)); });
     });
   }
 
@@ -97,12 +93,7 @@ class basic_connection final : public connection,
 
   void after_input() {
     if (!core_.closed() || closers_.empty()) return;
-    for (auto& done : std::exchange(closers_, {})) {
-      asio::post(executor_, [e = executor_, d = std::move(done)]() mutable {
-        auto const executor = asio::get_associated_executor(d, e);
-        asio::dispatch(executor, [d2 = std::move(d)]() mutable { std::move(d2)(); });
-      });
-    }
+    for (auto& done : std::exchange(closers_, {})) asio::post(executor_, std::move(done));
   }
 
   // --- link_port ---
