@@ -36,7 +36,6 @@ class timer_backend {
 /// `testing::world` installs its own in its context. Thread-safe.
 class time_source : public asio::execution_context::service {
  public:
-  using key_type = time_source;
   static asio::execution_context::id id;
 
   explicit time_source(asio::execution_context& context);

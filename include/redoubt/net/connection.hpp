@@ -180,7 +180,6 @@ class basic_connection final : public connection,
 /// `testing::world` installs one that makes simulated ones, so the same client runs in both.
 class connection_factory : public asio::execution_context::service {
  public:
-  using key_type = connection_factory;
   static asio::execution_context::id id;
   explicit connection_factory(asio::execution_context& context) : asio::execution_context::service(context) {}
 
