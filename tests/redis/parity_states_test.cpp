@@ -20,34 +20,32 @@ constexpr auto writing_script = "return redis.call('set', KEYS[1], 'x')";
 
 // What every state is asked.
 void ask_all(parity& p) {
-  p.same_all({
-      {"PING"},
-      {"GET", "k"},
-      {"GET", "missing"},
-      {"SET", "k", "v"},
-      {"DEL", "missing"},
-      {"EXPIRE", "k", "1000"},
-      {"EVAL", writing_script, "1", "k"},
-      {"EVAL", "return redis.call('get', KEYS[1])", "1", "k"},
-      {"EVAL", "return redis.pcall('set', KEYS[1], 'x')", "1", "k"},
-      {"EVAL", "redis.call('del', KEYS[1]) return redis.call('set', KEYS[1], 'x')", "1", "k"},
-      {"EVAL", "return 1", "0"},
-      {"MULTI"},
-      {"SET", "k", "v"},
-      {"EXEC"},
-      {"MULTI"},
-      {"GET", "k"},
-      {"EXEC"},
-      {"DISCARD"},
-      {"ECHO", "x"},
-      {"SELECT", "0"},
-      {"CLIENT", "SETNAME", "me"},
-      {"CLIENT", "GETNAME"},
-      {"NOPE"},
-      {"GET"},
-      {"SCRIPT", "EXISTS", "x"},
-      {"SCRIPT", "KILL"},
-  });
+  p.same_all({{"PING"},
+              {"GET", "k"},
+              {"GET", "missing"},
+              {"SET", "k", "v"},
+              {"DEL", "missing"},
+              {"EXPIRE", "k", "1000"},
+              {"EVAL", writing_script, "1", "k"},
+              {"EVAL", "return redis.call('get', KEYS[1])", "1", "k"},
+              {"EVAL", "return redis.pcall('set', KEYS[1], 'x')", "1", "k"},
+              {"EVAL", "redis.call('del', KEYS[1]) return redis.call('set', KEYS[1], 'x')", "1", "k"},
+              {"EVAL", "return 1", "0"},
+              {"MULTI"},
+              {"SET", "k", "v"},
+              {"EXEC"},
+              {"MULTI"},
+              {"GET", "k"},
+              {"EXEC"},
+              {"DISCARD"},
+              {"ECHO", "x"},
+              {"SELECT", "0"},
+              {"CLIENT", "SETNAME", "me"},
+              {"CLIENT", "GETNAME"},
+              {"NOPE"},
+              {"GET"},
+              {"SCRIPT", "EXISTS", "x"},
+              {"SCRIPT", "KILL"}});
 }
 
 void until(std::function<bool()> const& reached) {
@@ -208,16 +206,14 @@ TEST(parity_states, everything_paused) {
 TEST(parity_states, password) {
   parity p({"--requirepass", "secret"}, {.password = "secret"});
   ask_all(p);
-  p.same_all({
-      {"HELLO"},
-      {"HELLO", "2"},
-      {"HELLO", "2", "AUTH", "default", "wrong"},
-      {"AUTH", "wrong"},
-      {"AUTH", "default", "wrong"},
-      {"AUTH", "nobody", "secret"},
-      {"PING"},
-      {"AUTH", "secret"},
-  });
+  p.same_all({{"HELLO"},
+              {"HELLO", "2"},
+              {"HELLO", "2", "AUTH", "default", "wrong"},
+              {"AUTH", "wrong"},
+              {"AUTH", "default", "wrong"},
+              {"AUTH", "nobody", "secret"},
+              {"PING"},
+              {"AUTH", "secret"}});
   ask_all(p);
   auto const other = p.connect();
   p.same_all({{"PING"}, {"AUTH", "default", "secret"}, {"PING"}, {"AUTH", "wrong"}, {"PING"}}, other);
@@ -251,25 +247,23 @@ TEST(parity_states, limited_user) {
                    .password = "secret",
                    .key_prefix = "app:",
                    .refused_commands = {"eval", "set", "script|load"}});
-  p.same_all({
-      {"AUTH", "app", "secret"},
-      {"PING"},
-      {"GET", "app:k"},
-      {"GET", "other"},
-      {"MGET", "app:k", "other"},
-      {"MSET", "app:k", "1", "other", "2"},
-      {"SET", "app:k", "v"},
-      {"EVAL", "return 1", "0"},
-      {"EVAL_RO", "return 1", "1", "other"},
-      {"EVAL_RO", "return redis.call('get', 'other')", "0"},
-      {"EVAL_RO", "return redis.call('set', 'app:k', 'v')", "0"},
-      {"SCRIPT", "LOAD", "return 1"},
-      {"MULTI"},
-      {"GET", "other"},
-      {"EXEC"},
-      {"AUTH", "app", "wrong"},
-      {"GET", "app:k"},
-  });
+  p.same_all({{"AUTH", "app", "secret"},
+              {"PING"},
+              {"GET", "app:k"},
+              {"GET", "other"},
+              {"MGET", "app:k", "other"},
+              {"MSET", "app:k", "1", "other", "2"},
+              {"SET", "app:k", "v"},
+              {"EVAL", "return 1", "0"},
+              {"EVAL_RO", "return 1", "1", "other"},
+              {"EVAL_RO", "return redis.call('get', 'other')", "0"},
+              {"EVAL_RO", "return redis.call('set', 'app:k', 'v')", "0"},
+              {"SCRIPT", "LOAD", "return 1"},
+              {"MULTI"},
+              {"GET", "other"},
+              {"EXEC"},
+              {"AUTH", "app", "wrong"},
+              {"GET", "app:k"}});
 }
 
 TEST(parity_states, too_many_clients) {
