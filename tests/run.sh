@@ -70,6 +70,10 @@ for tier in "${WANTED[@]}"; do TARGETS+=("redoubt_tier_$tier"); done
 say "Building ($PRESET): ${WANTED[*]}"
 build "$PRESET" "${TARGETS[@]}"
 
+# The package tests build too.
+CMAKE_BUILD_PARALLEL_LEVEL=$(jobs)
+export CMAKE_BUILD_PARALLEL_LEVEL
+
 # The first finding of a sanitizer ends the test that caused it.
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_stack_use_after_return=1:strict_string_checks=1}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1:halt_on_error=1}
