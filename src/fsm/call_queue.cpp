@@ -15,8 +15,10 @@ time_point call_queue::limit_of(slot const& s, time_point now) const noexcept {
 }
 
 void call_queue::arm(std::uint32_t index, time_point now) {
+  auto& s = slots_[index];
+  s.limit = limit_of(s, now);
   wheel_.remove(index);
-  wheel_.add(index, limit_of(slots_[index], now), now);
+  wheel_.add(index, s.limit, now);
 }
 
 call_id call_queue::submit(call_request const& request, time_point now) {
@@ -56,23 +58,24 @@ void call_queue::on_ready(time_point now) {
 }
 
 void call_queue::take_batch(std::size_t bytes_max, time_point now, std::vector<std::uint64_t>& batch) {
-  if (!ready_ || staged_ > 0 || waiting_head_ == none || gate_closed(now)) return;
+  if (!ready_ || staged_ > 0 || answered_early_ > 0 || waiting_head_ == none || gate_closed(now)) return;
   std::size_t bytes = 0;
-  while (waiting_head_ != none) {
-    auto const index = waiting_head_;
+  for (auto following = waiting_head_; following != none;) {
+    auto const index = following;
     auto& s = slots_[index];
+    following = s.next;
+    if (s.limit <= now) continue;
     if (bytes > 0 && bytes + s.bytes > bytes_max) break;
     bytes += s.bytes;
     unlink_waiting(index);
     s.where = state::owed;
     ++owed_count_;
     auto const patience = s.own_budget ? s.by.left(now) : options_.attempt_timeout;
+    s.order = first_order_ + sent_.size();
     sent_.push_back({index, s.replies, s.bytes, now, std::max(patience, options_.attempt_timeout)});
     ++staged_;
     batch.push_back(s.tag);
   }
-  head_written_ = 0;
-  answered_early_ = 0;
 }
 
 void call_queue::on_written(std::size_t bytes, time_point now) {
@@ -84,9 +87,9 @@ void call_queue::on_written(std::size_t bytes, time_point now) {
     auto const left = head.bytes - head_written_;
     if (bytes < left) {
       head_written_ += bytes;
-      // A caller who left before the first byte went out is served like one who left after the last: the command is
-      // finished. Only a command that is cut in the middle makes the connection useless.
-      if (head.owner == none && head_written_ > 0) half_written_ = true;
+      // A call that ended before its first byte went out is served like one that ended after its last: the command is
+      // finished. Only one that ran out of time in the middle says that the connection is not taking it.
+      if (head.expired && head_written_ > 0) half_written_ = true;
       break;
     }
     bytes -= left;
@@ -128,6 +131,7 @@ void call_queue::pop_answered() noexcept {
     --staged_;
   }
   (void)sent_.pop_front();
+  ++first_order_;
 }
 
 void call_queue::on_time(time_point now, phase waiting_phase, std::vector<ended_call>& ended) {
@@ -139,7 +143,7 @@ void call_queue::on_time(time_point now, phase waiting_phase, std::vector<ended_
     } else {
       auto const at = position_of(index);
       if (now - std::max(sent_[at].since, last_byte_) >= options_.attempt_timeout) overdue_ = true;
-      ended.push_back(abandon(index));
+      ended.push_back(abandon(index, true));
     }
   }
 }
@@ -149,25 +153,22 @@ std::optional<ended_call> call_queue::cancel(call_id id, phase waiting_phase) {
   switch (slots_[id.index].where) {
     case state::free: return std::nullopt;
     case state::waiting: return remove_waiting(id.index, waiting_phase);
-    case state::owed: return abandon(id.index);
+    case state::owed: return abandon(id.index, false);
   }
   return std::nullopt;
 }
 
 std::size_t call_queue::position_of(std::uint32_t index) const noexcept {
-  // Calls expire roughly in the order they were sent, so the search is short; it happens on failures only.
-  for (std::size_t i = 0; i < sent_.size(); ++i) {
-    if (sent_[i].owner == index) return i;
-  }
-  assert(false && "an owed call has an entry");
-  return 0;
+  return static_cast<std::size_t>(slots_[index].order - first_order_);
 }
 
-ended_call call_queue::abandon(std::uint32_t index) {
+ended_call call_queue::abandon(std::uint32_t index, bool expired) noexcept {
   auto const at = position_of(index);
   bool const staged = at >= sent_.size() - staged_;
-  if (staged && at == sent_.size() - staged_ && head_written_ > 0) half_written_ = true;
+  bool const cut = staged && at == sent_.size() - staged_ && head_written_ > 0;
+  if (cut && expired) half_written_ = true;
   sent_[at].owner = none;
+  sent_[at].expired = expired;
   ended_call out{slots_[index].tag, effect::unknown, staged ? phase::write : phase::read};
   --owed_count_;
   ++abandoned_;
@@ -194,6 +195,7 @@ void call_queue::on_lost(std::vector<ended_call>& ended) {
     wheel_.remove(index);
     release(index);
   }
+  first_order_ += sent_.size();
   sent_.clear();
   staged_ = 0;
   head_written_ = 0;
@@ -280,10 +282,11 @@ bool call_queue::check() const {
     if (sent_[i].replies == 0) return false;
     if (sent_[i].owner == none) continue;
     if (slots_[sent_[i].owner].where != state::owed || !wheel_.contains(sent_[i].owner)) return false;
+    if (position_of(sent_[i].owner) != i) return false;
     ++owed;
   }
   if (owed != owed_count_ || staged_ > sent_.size()) return false;
-  if (staged_ > 0 && head_written_ >= sent_[sent_.size() - staged_].bytes) return false;
+  if (staged_ == 0 ? head_written_ != 0 : head_written_ >= sent_[sent_.size() - staged_].bytes) return false;
   return waiting + owed + free_.size() == slots_.size() && wheel_.size() == waiting + owed && wheel_.check();
 }
 

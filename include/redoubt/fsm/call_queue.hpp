@@ -99,6 +99,7 @@ class call_queue {
 
   /// Moves waiting calls to the batch that is to be written now, at most `bytes_max` bytes but at least one call, and
   /// appends their tags to `batch`. Nothing while a batch is being written, while the gate is closed, or before ready.
+  /// A call whose time is up already stays where it is, for `on_time` to end: a late timer lets nothing out.
   void take_batch(std::size_t bytes_max, time_point now, std::vector<std::uint64_t>& batch);
 
   /// `bytes` more of the batch were handed to the operating system.
@@ -128,8 +129,8 @@ class call_queue {
   /// True when the connection owes replies, or the rest of a write, for longer than it may.
   [[nodiscard]] bool stalled(time_point now) const noexcept;
 
-  /// True when a caller left while its command was written in part: the rest must not be written, and the connection
-  /// cannot be used without it.
+  /// True when a call's time ran out while its command was written in part: the connection is not taking it, and cannot
+  /// be used without the rest. (What a caller cancels is written to its end, for the sake of the calls around it.)
   [[nodiscard]] bool half_written() const noexcept { return half_written_; }
 
   /// The next time at which something may be due.
@@ -164,7 +165,9 @@ class call_queue {
     std::uint32_t generation = 0;
     std::uint32_t previous = none;
     std::uint32_t next = none;
+    std::uint64_t order = 0;  ///< Number of its entry among all that were ever staged; when owed.
     deadline by{};
+    time_point limit{};  ///< When it ends at the latest; `by`, or earlier because of its stage.
     state where = state::free;
     bool own_budget = false;
   };
@@ -176,6 +179,7 @@ class call_queue {
     std::size_t bytes = 0;
     time_point since{};
     duration patience{};  ///< How long silence is normal while this entry is the next to be answered.
+    bool expired = false;  ///< Its call ran out of time, rather than being given up by its caller.
   };
 
   [[nodiscard]] time_point limit_of(slot const& s, time_point now) const noexcept;
@@ -183,7 +187,7 @@ class call_queue {
   void arm(std::uint32_t index, time_point now);
   void unlink_waiting(std::uint32_t index) noexcept;
   void release(std::uint32_t index) noexcept;
-  ended_call abandon(std::uint32_t index);
+  ended_call abandon(std::uint32_t index, bool expired) noexcept;
   void pop_answered() noexcept;
   ended_call remove_waiting(std::uint32_t index, phase waiting_phase) noexcept;
   [[nodiscard]] std::size_t position_of(std::uint32_t index) const noexcept;
@@ -197,6 +201,7 @@ class call_queue {
   std::size_t waiting_bytes_ = 0;
   std::size_t owed_count_ = 0;
   ring<owed_entry> sent_;       // in reply order; the last `staged_` of them are not fully written
+  std::uint64_t first_order_ = 0;  // number of the first of them
   std::size_t staged_ = 0;
   std::size_t head_written_ = 0;  // bytes written of the first staged entry
   std::size_t answered_early_ = 0;  // bytes of the batch whose reply came before the write's completion
