@@ -81,12 +81,15 @@ world_core::world_core(std::uint64_t seed) : random(seed), seed_(seed) {
 }
 
 world_core::~world_core() {
-  // Events hold handlers, and handlers hold objects of the context: they go first.
+  // Events hold handlers, and handlers hold objects of the context: they go first, and none may be added while the
+  // context destroys what was posted to it.
+  ending_ = true;
   while (!heap_.empty()) heap_ = {};
   for (auto& h : hosts_) forget_links(*h);
 }
 
 void world_core::at(time_point when, std::function<void()> what) {
+  if (ending_) return;
   heap_.push({std::max(when, now_), order_++, std::move(what)});
 }
 
@@ -149,18 +152,19 @@ class virtual_timer final : public timer_backend {
 
   void wait(time_point when, handler done) override {
     cancel();
-    current_ = std::make_shared<state>(core_, executor_, std::move(done));
-    auto slot = asio::get_associated_cancellation_slot(*current_->done);
+    auto const waiting = std::make_shared<state>(core_, executor_, std::move(done));
+    current_ = waiting;
+    auto slot = asio::get_associated_cancellation_slot(*waiting->done);
     if (slot.is_connected()) {
-      slot.assign([weak = std::weak_ptr<state>(current_)](asio::cancellation_type) {
+      slot.assign([weak = current_](asio::cancellation_type) {
         if (auto const s = weak.lock()) fire(s, asio::error::operation_aborted);
       });
     }
-    core_.at(when, [s = current_] { fire(s, {}); });
+    core_.at(when, [waiting] { fire(waiting, {}); });
   }
 
   void cancel() override {
-    if (current_) fire(current_, asio::error::operation_aborted);
+    if (auto const waiting = current_.lock()) fire(waiting, asio::error::operation_aborted);
     current_.reset();
   }
 
@@ -189,7 +193,7 @@ class virtual_timer final : public timer_backend {
 
   world_core& core_;
   asio::any_io_executor executor_;
-  std::shared_ptr<state> current_;
+  std::weak_ptr<state> current_;  // the event owns it: the handler may own this timer
 };
 
 }  // namespace
