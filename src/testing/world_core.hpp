@@ -77,6 +77,7 @@ class world_core {
 
   std::priority_queue<event> heap_;
   std::uint64_t order_ = 0;
+  bool ending_ = false;
   time_point now_{std::chrono::hours(1000)};
   std::uint64_t seed_;
   std::vector<std::unique_ptr<sim_host>> hosts_;

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// The client in a simulated world: exact virtual times, one scenario per test.
+#include <gtest/gtest.h>
+
+#include <redoubt/client.hpp>
+#include <redoubt/testing/world.hpp>
+
+namespace {
+
+using namespace redoubt;
+using namespace std::chrono_literals;
+using redoubt::testing::world;
+
+client_options plain() { return {.url = "redis://redis:6379"}; }
+
+TEST(world_client, answers_in_virtual_time) {
+  world w(1);
+  client redis(w.get_executor(), plain());
+  auto const got = w.run([](client& c) -> asio::awaitable<result<reply>> {
+    auto set = co_await c.async_call(command("SET", "k", "v"));
+    EXPECT_TRUE(set.has_value());
+    co_return co_await c.async_call(command("GET", "k"));
+  }(redis));
+  ASSERT_TRUE(got.has_value()) << got.error();
+  EXPECT_EQ(got->as_string(), "v");
+}
+
+TEST(world_client, A_06_one_attempt_on_a_frozen_server_takes_exactly_the_attempt_timeout) {
+  world w(1);
+  client redis(w.get_executor(), plain());
+  w.run([](world& in, client& c) -> asio::awaitable<void> {
+    (void)co_await c.async_call(command("PING"));
+    in.redis().pause();
+    auto const start = in.now();
+    auto const got = co_await c.async_call(command("GET", "k"));
+    EXPECT_FALSE(got.has_value());
+    EXPECT_EQ(got.error().code, errc::deadline_exceeded);
+    EXPECT_EQ(got.error().effect, effect::unknown);
+    EXPECT_EQ(got.error().phase, phase::read);
+    EXPECT_GE(in.now() - start, 100ms);
+    EXPECT_LE(in.now() - start, 101ms);
+  }(w, redis));
+}
+
+}  // namespace
