@@ -16,9 +16,9 @@ namespace redoubt {
 /// Who we are.
 struct login_options {
   /// ACL user; empty for the default user. Used only together with a password.
-  std::string user;
+  std::string user{};
   /// Password; empty means that AUTH is not sent. Taken as it is, never percent-decoded. Never printed.
-  std::string password;
+  std::string password{};
   /// Database number. Default 0. Range 0 .. 2^31-1; the server has the last word.
   std::uint32_t database = 0;
   /// Shown by CLIENT LIST, and as the source of events. Default "redoubt". Printable ASCII without spaces; empty

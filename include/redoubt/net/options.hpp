@@ -20,11 +20,11 @@ namespace redoubt {
 /// Where Redis is. A `client_options::url` fills these; fields that are set here win over the URL.
 struct address_options {
   /// Host name or numeric address (IPv6 without brackets). Default: from the URL, else "127.0.0.1".
-  std::string host;
+  std::string host{};
   /// TCP port. Default 0: from the URL, else 6379. Range 1 .. 65535.
   std::uint16_t port = 0;
   /// Path of a unix socket. When set, host and port are not used.
-  std::string unix_path;
+  std::string unix_path{};
 };
 
 /// How long things may take. All must be positive; "no limit" cannot be written.
@@ -71,14 +71,14 @@ struct reconnect_options {
 struct client_options {
   /// `redis://[user[:password]@]host[:port][/database]` or `unix:///path[?db=n]`; percent-encoded where needed.
   /// Default: empty, the other fields decide.
-  std::string url;
+  std::string url{};
   /// Where Redis is; wins over the URL.
   address_options address{};
   /// Who we are; a field that is set wins over the URL and is never decoded.
   login_options login{};
   /// Put before every key by the policies, by `async_eval` and by `key()`. NOT put before the arguments of
   /// `async_call`, `async_pipeline` and `async_transaction`: a client cannot know which of them are keys. Default: empty.
-  std::string key_prefix;
+  std::string key_prefix{};
   timeout_options timeouts{};
   bound_options bounds{};
   reconnect_options reconnect{};
@@ -101,11 +101,11 @@ struct client_options {
 
 /// The parts of a URL.
 struct url_parts {
-  std::string host;
+  std::string host{};
   std::uint16_t port = 0;
-  std::string unix_path;
-  std::string user;
-  std::string password;
+  std::string unix_path{};
+  std::string user{};
+  std::string password{};
   std::uint32_t database = 0;
 };
 
