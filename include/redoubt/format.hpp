@@ -19,16 +19,17 @@ std::true_type belongs_to_redoubt(T const&);
 
 }  // namespace redoubt
 
-namespace redoubt::detail {
+// Outside of namespace redoubt, so that only argument-dependent lookup can find the name above.
+namespace redoubt_format {
 
 template <class T>
-concept prints = requires(std::ostream& out, T const& value) {
+concept prints = (std::is_class_v<T> || std::is_enum_v<T>) && requires(std::ostream& out, T const& value) {
   belongs_to_redoubt(value);
   out << value;
-} && (std::is_class_v<T> || std::is_enum_v<T>);
+};
 
-}  // namespace redoubt::detail
+}  // namespace redoubt_format
 
 /// `fmt::format("{}", value)` prints what `stream << value` prints.
-template <redoubt::detail::prints T>
+template <redoubt_format::prints T>
 struct fmt::formatter<T> : fmt::ostream_formatter {};
