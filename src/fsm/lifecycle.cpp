@@ -49,7 +49,6 @@ link_actions lifecycle::connect_to(std::size_t address, time_point now) {
 
 link_actions lifecycle::back_off(failure why, duration pause, time_point now) {
   cause_ = std::move(why);
-  ++counts_.failed;
   ++epoch_;
   state_ = link_state::backing_off;
   retry_at_ = saturating_add(now, pause);
@@ -92,6 +91,7 @@ link_actions lifecycle::on_attempt_failed(std::uint64_t epoch, failure why, time
   }
   if (state_ != link_state::resolving && state_ != link_state::connecting) return {};
   why.phase = waiting_phase();
+  ++counts_.failed;
   return back_off(std::move(why), reconnect_.next(random_), now);
 }
 
@@ -108,7 +108,8 @@ link_actions lifecycle::on_greeted(std::uint64_t epoch, time_point) {
   if (epoch != epoch_ || state_ != link_state::handshaking) return {};
   state_ = link_state::ready;
   ++counts_.readied;
-  reconnect_.reset();
+  // A server that greets and dies, again and again, is met with ever longer pauses: only an answer ends that.
+  if (unproven_losses_ == 0) reconnect_.reset();
   link_actions out;
   out.push({kind::open, epoch_, 0});
   return out;
@@ -119,6 +120,7 @@ link_actions lifecycle::on_refused(std::uint64_t epoch, failure why, time_point 
   why.phase = phase::handshake;
   auto const jitter = duration(static_cast<duration::rep>(
       random_.below(static_cast<std::uint64_t>(options_.refused_pause.count()) + 1)));
+  ++counts_.failed;
   return back_off(std::move(why), options_.refused_pause + jitter, now);
 }
 
@@ -126,6 +128,7 @@ link_actions lifecycle::on_lost(std::uint64_t epoch, failure why, bool wanted, t
   if (epoch != epoch_) return {};
   if (state_ == link_state::handshaking) {
     why.phase = phase::handshake;
+    ++counts_.failed;
     return back_off(std::move(why), reconnect_.next(random_), now);
   }
   if (state_ != link_state::ready) return {};

@@ -104,7 +104,11 @@ class lifecycle {
   /// The connection ended. `wanted`: calls wait for one.
   link_actions on_lost(std::uint64_t epoch, failure why, bool wanted, time_point now);
   /// A call was answered: the connection is worth something, the next loss starts with a fresh backoff.
-  void on_answer() noexcept { unproven_losses_ = 0; }
+  void on_answer() noexcept {
+    if (unproven_losses_ == 0) return;
+    unproven_losses_ = 0;
+    reconnect_.reset();
+  }
 
   /// The connection leads to a server that refuses writes as a replica. True when it should be given up now; at most
   /// once per backoff step, so that a target that is meant to be read-only causes no reconnect storm.
