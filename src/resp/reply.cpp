@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <redoubt/resp/reply.hpp>
 
+#include <algorithm>
 #include <array>
 #include <ostream>
 
@@ -49,11 +50,15 @@ server_errc code_of(std::string_view leading) noexcept {
 std::string_view first_word(std::string_view line) noexcept { return line.substr(0, line.find(' ')); }
 
 // Redis up to 6 wraps what a command inside a script answered: "ERR Error running script (call to f_<sha>):
-// @user_script:1: -OOM command not allowed ...". The inner word is the one that counts.
+// @user_script:1: -OOM command not allowed ...". The inner word is the one that counts, if it is one: what a script
+// says itself may contain ": -" too, as in "balance: -5".
 std::string_view wrapped_word(std::string_view line) noexcept {
   if (!line.starts_with("ERR Error running script")) return {};
   auto const at = line.find(": -");
-  return at == std::string_view::npos ? std::string_view{} : first_word(line.substr(at + 3));
+  if (at == std::string_view::npos) return {};
+  auto const word = first_word(line.substr(at + 3));
+  bool const is_word = std::all_of(word.begin(), word.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+  return is_word ? word : std::string_view{};
 }
 
 }  // namespace
@@ -68,7 +73,8 @@ server_error parse_server_error(std::string_view line) {
   server_error out;
   out.text = line;
   out.code = code_of(first_word(line));
-  if (line == "ERR max number of clients reached") out.code = server_errc::max_clients;
+  // "reached", or "+ cluster connections reached".
+  if (line.starts_with("ERR max number of clients")) out.code = server_errc::max_clients;
   if (auto const inner = wrapped_word(line); !inner.empty()) out.code = code_of(inner);
   // A script that failed half way has executed what stood before the failing line. Redis marks such errors with the
   // script's name; a refusal before the script started carries no such mark.
