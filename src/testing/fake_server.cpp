@@ -89,7 +89,7 @@ void fake_server::resume(time_point now) {
       case impl::unread::kind::closed: impl_->peer_closed(item.from); break;
     }
   }
-  impl_->notify();
+  if (impl_->wake) impl_->wake();
 }
 
 void fake_server::kill() {

@@ -58,11 +58,11 @@ class fake_server {
 
   /// Something to do with a connection. The order within one session is the order of the list.
   struct output {
-    session to = 0;      ///< Which connection.
-    std::string bytes{}; ///< What to send first; may be empty.
-    duration delay{};    ///< Holds back this and everything after it on the same session.
-    bool close = false;  ///< Then close in an orderly way (FIN).
-    bool reset = false;  ///< Then reset the connection (RST).
+    session to = 0;       ///< Which connection.
+    std::string bytes{};  ///< What to send first; may be empty.
+    duration delay{};     ///< Holds back this and everything after it on the same session.
+    bool close = false;   ///< Then close in an orderly way (FIN).
+    bool reset = false;   ///< Then reset the connection (RST).
   };
 
   explicit fake_server(fake_server_options options = {});
@@ -87,9 +87,9 @@ class fake_server {
   [[nodiscard]] std::optional<time_point> next_wakeup() const;
   /// Lets time pass: ends CLIENT PAUSE and runs what it held.
   void on_time(time_point now);
-  /// `wake` is called at the end of each method that leaves something for `take_output` or a `next_wakeup`,
-  /// so that a change of state made by a test reaches the one who moves the bytes. It must not call the
-  /// server; post instead.
+  /// `wake` is called at the end of `resume` and of each method that leaves something for `take_output` or a
+  /// `next_wakeup`, so that a change of state made by a test reaches the one who moves the bytes. It must not
+  /// call the server; post instead.
   void set_wake(std::function<void()> wake);
 
   // --- States, by name
@@ -152,23 +152,23 @@ class fake_server {
   struct fault {
     /// What happens to the command.
     enum class kind : std::uint8_t {
-      delay,      ///< Executed; the reply comes `delay` late, and so does what follows it.
-      drop_reply, ///< Executed; neither this reply nor anything after it leaves on this session.
-      silent,     ///< Not executed; nothing more is read or answered on this session.
-      cut,        ///< Executed; the session is closed after `cut_after` bytes of the reply.
-      error,      ///< Not executed; answered with the error line `text`, e.g. "LOADING Redis is ...".
-      garbage,    ///< Executed; the bytes `text` are sent instead of the reply.
-      reset_before_execution, ///< Not executed; the session is reset.
-      reset_after_execution,  ///< Executed; the session is reset without a reply.
-      extra_reply,            ///< Executed; the bytes `text` are sent after the reply.
+      delay,       ///< Executed; the reply comes `delay` late, and so does what follows it.
+      drop_reply,  ///< Executed; neither this reply nor anything after it leaves on this session.
+      silent,      ///< Not executed; nothing more is read or answered on this session.
+      cut,         ///< Executed; the session is closed after `cut_after` bytes of the reply.
+      error,       ///< Not executed; answered with the error line `text`, e.g. "LOADING Redis is ...".
+      garbage,     ///< Executed; the bytes `text` are sent instead of the reply.
+      reset_before_execution,  ///< Not executed; the session is reset.
+      reset_after_execution,   ///< Executed; the session is reset without a reply.
+      extra_reply,             ///< Executed; the bytes `text` are sent after the reply.
     };
-    std::string command{};     ///< Which command, in any case; empty: any.
-    kind what = kind::delay;   ///< What happens.
-    duration delay{};          ///< For `delay`; for the other kinds it holds the answer back as well.
-    std::size_t cut_after = 0; ///< For `cut`.
-    std::string text{};    ///< For `error` (without '-' and CR LF), `garbage` and `extra_reply` (raw bytes).
-    std::size_t skip = 0;  ///< Leaves the first `skip` matches untouched.
-    std::size_t times = 1; ///< Then applies this many times.
+    std::string command{};      ///< Which command, in any case; empty: any.
+    kind what = kind::delay;    ///< What happens.
+    duration delay{};           ///< For `delay`; for the other kinds it holds the answer back as well.
+    std::size_t cut_after = 0;  ///< For `cut`.
+    std::string text{};     ///< For `error` (without '-' and CR LF), `garbage` and `extra_reply` (raw bytes).
+    std::size_t skip = 0;   ///< Leaves the first `skip` matches untouched.
+    std::size_t times = 1;  ///< Then applies this many times.
   };
   /// Adds a fault behind those that wait already. Commands inside scripts and transactions are not matched.
   void inject(fault f);
@@ -180,10 +180,10 @@ class fake_server {
 
   /// A command as the server read it.
   struct received {
-    session from = 0;                   ///< On which connection.
-    std::vector<std::string> arguments; ///< Name and arguments.
-    time_point at{};                    ///< When it was read.
-    bool executed = false; ///< False while it is held or queued, and for ever when it was refused.
+    session from = 0;                    ///< On which connection.
+    std::vector<std::string> arguments;  ///< Name and arguments.
+    time_point at{};                     ///< When it was read.
+    bool executed = false;  ///< False while it is held or queued, and for ever when it was refused.
   };
   /// The commands that were read, oldest first; see `fake_server_options::log_limit`.
   [[nodiscard]] std::vector<received> const& log() const;
@@ -216,4 +216,4 @@ class fake_server {
   std::unique_ptr<impl> impl_;
 };
 
-} // namespace redoubt::testing
+}  // namespace redoubt::testing
