@@ -4,6 +4,7 @@
 // of an array's element count is deduced from it.
 #include <redoubt/resp/reader.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <new>
 #include <type_traits>
@@ -119,31 +120,58 @@ struct reader::impl {
     return table;
   }
 
-  /// At the start of a reply: refuses RESP3 and foreign protocols by their first byte, and a bulk string by its
-  /// announced length, before a byte of it is kept.
-  bool check_header() {
+  /// At the start of a reply: refuses RESP3 and foreign protocols by their first byte.
+  bool check_first_byte() {
+    if (pending() == 0) return true;
     std::string_view const rest(handle->buf + handle->pos, pending());
-    if (rest.empty()) return true;
-    if (std::string_view("+-:$*").find(rest.front()) == std::string_view::npos) {
-      fail(errc::protocol_error, fmt::format("unexpected first byte 0x{:02x} in \"{}\"",
-                                             static_cast<unsigned>(static_cast<unsigned char>(rest.front())),
-                                             escaped(rest, 16)));
-      return false;
-    }
-    if (rest.front() != '$') return true;
-    if (rest.find('\n') == std::string_view::npos) {
-      if (rest.size() > 32) fail(errc::protocol_error, fmt::format("no length in \"{}\"", escaped(rest, 16)));
-      return false;  // wait for the whole header
-    }
-    std::size_t announced = 0;
-    auto const parsed = std::from_chars(rest.data() + 1, rest.data() + rest.size(), announced);
-    if (parsed.ec == std::errc{} && announced > options.reply_bytes) {
-      fail(errc::reply_too_large,
-           fmt::format("reply of {} bytes, the bound is {}", announced, options.reply_bytes));
-      return false;
-    }
-    return true;
+    if (std::string_view("+-:$*").find(rest.front()) != std::string_view::npos) return true;
+    fail(errc::protocol_error, fmt::format("unexpected first byte 0x{:02x} in \"{}\"",
+                                           static_cast<unsigned>(static_cast<unsigned char>(rest.front())),
+                                           escaped(rest, 16)));
+    return false;
   }
+
+  // The stack of open values is an array up to hiredis 1.0 and allocated since.
+  template <class Handle>
+  static redisReadTask const& innermost(Handle const& h) noexcept {
+    if constexpr (requires { h.rstack; }) {
+      return h.rstack[h.ridx];
+    } else {
+      return *h.task[h.ridx];
+    }
+  }
+
+  /// While a reply is incomplete: refuses what it announces but may not have, before its bytes are kept, and lines that
+  /// do not end, which hiredis would search again with every piece that arrives.
+  void check_incomplete() {
+    if (handle->ridx < 0) return;
+    auto const type = innermost(*handle).type;
+    if (type < 0) return;  // not even its first byte is here
+    std::string_view const rest(handle->buf + handle->pos, pending());
+    bool const ended = rest.find("\r\n") != std::string_view::npos;
+    if (type == REDIS_REPLY_STATUS || type == REDIS_REPLY_ERROR) {
+      if (!ended && rest.size() > longest_line) {
+        fail(errc::reply_too_large, fmt::format("a line longer than {} bytes", longest_line));
+      }
+    } else if (!ended) {
+      if (rest.size() > 32) fail(errc::protocol_error, fmt::format("no number in \"{}\"", escaped(rest, 16)));
+    } else if (type == REDIS_REPLY_STRING) {
+      std::size_t announced = 0;
+      auto const parsed = std::from_chars(rest.data(), rest.data() + rest.size(), announced);
+      if (parsed.ec == std::errc::result_out_of_range) announced = ~std::size_t{0};
+      bool const fits = announced <= options.reply_bytes && taken + announced + 16 <= options.reply_bytes;
+      if (parsed.ec != std::errc::invalid_argument && !fits) {
+        fail(errc::reply_too_large,
+             fmt::format("a string of {} bytes, the bound on a reply is {}", announced, options.reply_bytes));
+      }
+    }
+    // Whatever it is, no more is kept than a reply may have.
+    if (taken + rest.size() > options.reply_bytes + 1024) {
+      fail(errc::reply_too_large, fmt::format("reply larger than {} bytes", options.reply_bytes));
+    }
+  }
+
+  static constexpr std::size_t longest_line = 1u << 20;
 
   reader_options options;
   redisReader* handle = nullptr;
@@ -167,7 +195,7 @@ void reader::feed(std::string_view bytes) {
 std::optional<reply> reader::next() {
   auto& self = *impl_;
   if (self.error != errc::unspecified) return std::nullopt;
-  if (!self.inside && !self.check_header()) return std::nullopt;
+  if (!self.inside && !self.check_first_byte()) return std::nullopt;
   self.inside = self.inside || self.pending() > 0;
   void* out = nullptr;
   auto const status = redisReaderGetReply(self.handle, &out);
@@ -177,10 +205,7 @@ std::optional<reply> reader::next() {
     return std::nullopt;
   }
   if (out == nullptr) {
-    // A string inside an array is not complete until its last byte: bound what is waiting, too.
-    if (self.taken + self.pending() > self.options.reply_bytes + 1024) {
-      self.fail(errc::reply_too_large, fmt::format("reply larger than {} bytes", self.options.reply_bytes));
-    }
+    self.check_incomplete();
     return std::nullopt;
   }
   self.inside = false;
