@@ -88,9 +88,13 @@ bool cannot_share_connection(command const& c) noexcept {
            same_word(sub, "NO-TOUCH") || same_word(sub, "NO-EVICT") || same_word(sub, "SETNAME");
   }
   if (same_word(name, "XREAD") || same_word(name, "XREADGROUP")) {
+    // What follows STREAMS are keys, and what follows GROUP a group and a consumer: all may be called anything.
     for (std::size_t i = 1; i < c.size(); ++i) {
-      if (same_word(c[i], "STREAMS")) return false;  // what follows are keys, which may be called anything
-      if (same_word(c[i], "BLOCK")) return true;
+      auto const word = c[i];
+      if (same_word(word, "STREAMS")) return false;
+      if (same_word(word, "BLOCK")) return true;
+      if (same_word(word, "GROUP")) i += 2;
+      if (same_word(word, "COUNT")) i += 1;
     }
   }
   return false;
