@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// This library: one client with the options it has by default, so every call has its deadline.
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <redoubt/client.hpp>
+
+#include "peer.hpp"
+
+namespace bench {
+namespace {
+
+namespace asio = boost::asio;
+
+redoubt::client_options options_for(int port) {
+  redoubt::client_options out;
+  out.address.port = static_cast<std::uint16_t>(port);
+  return out;
+}
+
+void judge(run_meter& meter, operation op, redoubt::result<redoubt::reply> const& r, std::size_t i) {
+  if (!r) {
+    meter.failed();
+  } else if (op == operation::get && r->is_string()) {
+    meter.answered(r->as_string(), i);
+  } else if (op == operation::set && r->is_status()) {
+    meter.acknowledged(r->as_string());
+  } else {
+    meter.answered_otherwise();
+  }
+}
+
+/// Both ways of use on one thread, each with a client of its own.
+class redoubt_peer : public peer {
+ public:
+  explicit redoubt_peer(int port) : client_(context_, options_for(port)) {
+    client_.async_call(redoubt::command("PING"), {}, [this](redoubt::result<redoubt::reply> r) {
+      if (!r) throw std::runtime_error(r.error().message());
+      context_.stop();
+    });
+    context_.run();
+  }
+
+  sample run(cell const& what, double seconds) final {
+    run_meter meter(what, seconds);
+    meter_ = &meter;
+    op_ = what.op;
+    open_ = what.in_flight;
+    context_.restart();
+    for (std::size_t i = 0; i < what.in_flight; ++i) begin();
+    context_.run();
+    return meter.finish();
+  }
+
+ protected:
+  virtual void begin() = 0;
+
+  [[nodiscard]] run_meter& meter() const noexcept { return *meter_; }
+  [[nodiscard]] operation op() const noexcept { return op_; }
+  [[nodiscard]] redoubt::client& client() noexcept { return client_; }
+  [[nodiscard]] asio::io_context& context() noexcept { return context_; }
+  [[nodiscard]] redoubt::command command_for(std::size_t i) const {
+    return op_ == operation::get ? redoubt::command("GET", key(i))
+                                 : redoubt::command("SET", key(i), value(i));
+  }
+  void end() {
+    if (--open_ == 0) context_.stop();
+  }
+
+ private:
+  asio::io_context context_{1};
+  redoubt::client client_;
+  run_meter* meter_ = nullptr;
+  operation op_ = operation::get;
+  std::size_t open_ = 0;
+};
+
+class callbacks final : public redoubt_peer {
+ public:
+  using redoubt_peer::redoubt_peer;
+  [[nodiscard]] std::string_view name() const override { return "redoubt"; }
+  [[nodiscard]] std::string_view about() const override {
+    return "async_call with a callback, one connection, one thread; default limits: 150 ms for every call";
+  }
+
+ private:
+  void begin() override {
+    auto const i = meter().next_key();
+    meter().call_begins();
+    client().async_call(command_for(i), {}, [this, i](redoubt::result<redoubt::reply> r) {
+      meter().call_ends();
+      judge(meter(), op(), r, i);
+      if (meter().over()) return end();
+      begin();
+    });
+  }
+};
+
+class coroutines final : public redoubt_peer {
+ public:
+  using redoubt_peer::redoubt_peer;
+  [[nodiscard]] std::string_view name() const override { return "redoubt-coroutines"; }
+  [[nodiscard]] std::string_view about() const override {
+    return "the same, co_await async_call in as many coroutines as commands are in flight";
+  }
+
+ private:
+  void begin() override { asio::co_spawn(context(), work(), asio::detached); }
+
+  asio::awaitable<void> work() {
+    while (!meter().over()) {
+      auto const i = meter().next_key();
+      meter().call_begins();
+      auto const r = co_await client().async_call(command_for(i));
+      meter().call_ends();
+      judge(meter(), op(), r, i);
+    }
+    end();
+  }
+};
+
+}  // namespace
+
+void add_redoubt(peer_list& peers, int port) {
+  peers.push_back(std::make_unique<callbacks>(port));
+  peers.push_back(std::make_unique<coroutines>(port));
+}
+
+}  // namespace bench
