@@ -17,6 +17,11 @@ std::string_view kind_of(reply const& r) noexcept {
   return "an array";
 }
 
+/// Redis answers an unknown command with its arguments; those are keys and values, and no business of a log.
+std::string_view without_arguments(std::string_view text) noexcept {
+  return text.substr(0, text.find(", with args beginning with"));
+}
+
 }  // namespace
 
 failure unexpected_reply(reply const& got, std::string_view wanted) {
@@ -31,7 +36,7 @@ failure unexpected_reply(reply const& got, std::string_view wanted) {
 
 failure to_failure(server_error const& error) {
   auto text = std::make_shared<failure_detail>();
-  text->server_text = escaped(error.text, 256);
+  text->server_text = escaped(without_arguments(error.text), 256);
   return failure{.code = errc::server_error,
                  .server = error.code,
                  .effect = error.effect,
