@@ -144,10 +144,23 @@ struct loopback_server::impl {
     });
   }
 
+  // Those that had connected before: to them the server is as it was.
+  void accept_waiting() {
+    tcp->non_blocking(true);
+    for (;;) {
+      loopback_connection::socket socket(io);
+      boost::system::error_code error;
+      tcp->accept(socket, error);
+      if (error) return;
+      serve(std::move(socket));
+    }
+  }
+
   void fill_backlog() {
     if (backlog_full || !tcp || !tcp->is_open()) return;
     backlog_full = true;
     tcp->cancel();
+    accept_waiting();
     ::listen(tcp->native_handle(), 0);
     // A queue of length 0 holds one connection on Linux.
     filler.emplace(io);
