@@ -80,8 +80,7 @@ void report::add(route_row row, route_row const& expected) {
 void report::begin_expectations() { print("\nExpectations"); }
 
 void report::add(expectation e) {
-  print(fmt::format("  {:<66}  {}", e.name, mark(e.ok)));
-  print(fmt::format("    {}", e.detail));
+  print(fmt::format("  {:<53}  {:<2}  {}", e.name, mark(e.ok), e.detail));
   expectations_.push_back(std::move(e));
 }
 
