@@ -64,6 +64,7 @@ result<void> check(client_options const& o) {
     return wrong("login.client_name must be printable ASCII without spaces");
   }
   if (o.address.unix_path.size() > 107) return wrong("address.unix_path is longer than 107 bytes");
+  if (o.address.unix_path.find('\0') != std::string::npos) return wrong("address.unix_path contains a zero byte");
   if (o.address.host.find('\0') != std::string::npos) return wrong("address.host contains a zero byte");
   return {};
 }

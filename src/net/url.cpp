@@ -45,6 +45,10 @@ bool parse_number(std::string_view text, T& out) noexcept {
   return r.ec == std::errc{} && r.ptr == text.data() + text.size() && !text.empty();
 }
 
+bool parse_database(std::string_view text, std::uint32_t& out) noexcept {
+  return parse_number(text, out) && out <= 0x7fffffff;
+}
+
 result<url_parts> parse_unix(std::string_view rest) {
   url_parts out;
   auto const query = rest.find('?');
@@ -57,7 +61,7 @@ result<url_parts> parse_unix(std::string_view rest) {
   out.unix_path = *path;
   if (query != std::string_view::npos) {
     auto const text = rest.substr(query + 1);
-    if (!text.starts_with("db=") || !parse_number(text.substr(3), out.database)) {
+    if (!text.starts_with("db=") || !parse_database(text.substr(3), out.database)) {
       return wrong("url: only ?db=<number> may follow the path");
     }
   }
@@ -86,7 +90,13 @@ std::optional<failure> parse_host(std::string_view text, url_parts& out) {
   if (text.starts_with('[')) {
     auto const close = text.find(']');
     if (close == std::string_view::npos) return wrong("url: host: '[' without ']'");
-    out.host = text.substr(1, close - 1);
+    auto const address = decoded(text.substr(1, close - 1));
+    if (!address) return wrong("url: bad percent-encoding in the host");
+    out.host = *address;
+    // Names belong outside the brackets. What is an address, and what a zone, the look-up decides.
+    if (!out.host.empty() && out.host.find(':') == std::string::npos) {
+      return wrong("url: host: only an IPv6 address stands in brackets");
+    }
     auto const behind = text.substr(close + 1);
     if (!behind.empty() && behind.front() != ':') return wrong("url: host: only a port may follow ']'");
     if (!behind.empty()) port = behind.substr(1);
@@ -107,7 +117,8 @@ std::optional<failure> parse_host(std::string_view text, url_parts& out) {
     if (c <= ' ' || c == 127 || c == '/' || c == '@') return wrong("url: host contains a character that no host has");
   }
   if (!port.empty() && (!parse_number(port, out.port) || out.port == 0)) {
-    return wrong(fmt::format("url: port \"{}\" is not in 1 .. 65535", port.substr(0, 16)));
+    // Not shown: where the host was forgotten, this is the password.
+    return wrong("url: port must be a number in 1 .. 65535 (and user:password@ comes before the host)");
   }
   return std::nullopt;
 }
@@ -147,7 +158,9 @@ result<url_parts> parse_url(std::string_view url) {
   }
   if (auto f = parse_host(authority, out)) return *f;
   if (slash != std::string_view::npos && slash + 1 < rest.size()) {
-    if (!parse_number(rest.substr(slash + 1), out.database)) return wrong("url: database must be a number");
+    if (!parse_database(rest.substr(slash + 1), out.database)) {
+      return wrong("url: database must be a number in 0 .. 2147483647");
+    }
   }
   return out;
 }
