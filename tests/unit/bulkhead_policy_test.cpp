@@ -33,7 +33,7 @@ struct request {
   redoubt::duration at{};
 };
 
-struct bulkhead_policy : testing::Test {
+struct bulkhead_policy : ::testing::Test {
   test::virtual_context world;
 
   std::unique_ptr<request> ask(bulkhead& b, redoubt::deadline by = {}, asio::cancellation_slot slot = {}) {

@@ -37,7 +37,7 @@ asio::awaitable<std::string> work(redoubt::duration d, bool stubborn,
   co_return std::string(100, 'x');
 }
 
-struct fixture : testing::Test {
+struct fixture : ::testing::Test {
   test::virtual_context world;
   run_result<std::string> got;
   int calls = 0;
