@@ -31,8 +31,8 @@ namespace outage {
 
 namespace asio = boost::asio;
 
-/// Thrown out of whatever the lab is doing when somebody presses Ctrl-C, so that everything is cleaned up on
-/// the way out.
+/// Thrown when somebody has pressed Ctrl-C, so that everything is cleaned up on the way out. What was under
+/// way ends first: it cannot take long, and nothing is pulled away from under it.
 struct interrupted {
   int signal = 0;
 };
@@ -64,7 +64,7 @@ class lab {
 
   [[nodiscard]] asio::io_context& context() noexcept { return io_; }
 
-  /// Runs the event loop until `work` has ended. Throws what it throws, and `interrupted`.
+  /// Runs the event loop until `work` has ended. Throws what it throws, or `interrupted`.
   template <class T>
   T run(asio::awaitable<T> work) {
     std::vector<asio::awaitable<T>> one;
@@ -115,7 +115,7 @@ std::vector<T> lab::run_all(std::vector<asio::awaitable<T>> works) {
     std::size_t left = 0;
     std::exception_ptr error;
   };
-  auto const state = std::make_shared<progress>();  // shared: what is interrupted may end later
+  auto const state = std::make_shared<progress>();
   state->values.resize(works.size());
   state->left = works.size();
   for (std::size_t i = 0; i != works.size(); ++i) {
@@ -126,6 +126,7 @@ std::vector<T> lab::run_all(std::vector<asio::awaitable<T>> works) {
     });
   }
   while (state->left > 0) turn();
+  if (signal_ != 0) throw interrupted{signal_};
   if (state->error) std::rethrow_exception(state->error);
   return std::move(state->values);
 }
