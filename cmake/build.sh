@@ -9,6 +9,9 @@ fail() {
   exit 1
 }
 
+# With ccache, what one checkout has compiled serves the others, wherever they are.
+export CCACHE_BASEDIR="${CCACHE_BASEDIR:-$(pwd -P)}" CCACHE_NOHASHDIR="${CCACHE_NOHASHDIR:-1}"
+
 # install_packages GROUP...: see install-packages.sh; REDOUBT_SKIP_INSTALL=1 trusts that all is there.
 install_packages() {
   if [ "${REDOUBT_SKIP_INSTALL:-0}" = 1 ]; then return 0; fi
