@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <random>
+#include <set>
 #include <sstream>
 #include <string_view>
 #include <system_error>
@@ -47,10 +48,11 @@ bool is_free(std::uint16_t port) {
 /// Not from the range that the system takes the ports of outgoing connections from: nobody must be given the
 /// port while its server is down.
 std::uint16_t free_port() {
+  static std::set<std::uint16_t> given;  // some of them are not in use yet
   std::random_device random;
   for (int tries = 0; tries < 1000; ++tries) {
     auto const port = static_cast<std::uint16_t>(20'000 + random() % 12'000);
-    if (is_free(port)) return port;
+    if (is_free(port) && given.insert(port).second) return port;
   }
   throw std::runtime_error("there is no free port between 20000 and 32000");
 }

@@ -40,7 +40,7 @@ void report::add(wait_row row) {
 }
 
 void report::begin_probes() {
-  print("\nProbes: what a PING and a write probe say");
+  print("\nProbes: what a PING and a write probe say (at most: the computed worst case + 20 ms)");
   print(fmt::format("  {:<8}  {:<5}  {:<5}  {:<18}  {:>8}  {:>8}", "state", "ping", "write", "cause",
                     "probe ms", "at most"));
 }
@@ -60,7 +60,7 @@ void report::add(probe_row row, probe_row const& expected) {
 }
 
 void report::begin_routes() {
-  print("\nRoutes: what the shop answers");
+  print("\nRoutes: what the shop answers (at most: the computed worst case + 20 ms)");
   print(fmt::format("  {:<8}  {:<8}  {:>6}  {:<35}  {:>8}  {:>8}", "state", "route", "status", "label",
                     "wait ms", "at most"));
 }

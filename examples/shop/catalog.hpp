@@ -45,7 +45,7 @@ class catalog {
     auto found = co_await products_.get(std::move(sku), by);
     if (found.busy()) co_return response{503, "Catalog is busy", "busy: " + cause_of(found.error())};
     try {
-      product const& p = found.value();  // throws what the loader threw, unchanged
+      product const& p = found.value();  // throws what the loader threw, as it is
       co_return response{200, fmt::format("{}: {}.{:02} EUR", p.name, p.cents / 100, p.cents % 100),
                          label_of(found)};
     } catch (unknown_product const&) {
