@@ -218,7 +218,7 @@ bool call_queue::gate_closed(time_point now) const noexcept {
 
 bool call_queue::stalled(time_point now) const noexcept {
   if (sent_.empty()) return false;
-  if (sent_.size() - owed_count_ > options_.tombstones) return true;
+  if (crowded()) return true;
   return now - quiet_since() >= std::max(options_.stall_limit, sent_.front().patience);
 }
 

@@ -121,13 +121,8 @@ void connection_core::on_written(std::uint64_t epoch, std::size_t bytes) {
   auto const t = port_.now();
   out_done_ += bytes;
   if (life_.state() == link_state::ready) queue_.on_written(bytes, t);
-  if (queue_.half_written()) {
-    lose(errc::connection_lost, "given up with a command written in part", t);
-  } else if (out_done_ < out_.size()) {
-    port_.write(epoch, std::string_view(out_).substr(out_done_));
-  } else {
-    writing_ = false;
-  }
+  writing_ = out_done_ < out_.size();
+  if (writing_ && !queue_.half_written()) port_.write(epoch, std::string_view(out_).substr(out_done_));
   settle(t);
 }
 
@@ -223,13 +218,7 @@ void connection_core::on_timer() {
   take_inbox(t);
   run(life_.on_time(queue_.has_waiting(), t), t);
   expire(t);
-  if (life_.state() == link_state::ready) {
-    if (queue_.half_written()) {
-      lose(errc::connection_lost, "given up with a command written in part", t);
-    } else if (queue_.stalled(t)) {
-      lose(errc::connection_stalled, {}, t);
-    }
-  }
+  if (life_.state() == link_state::ready && queue_.stalled(t)) lose(errc::connection_stalled, {}, t);
   settle(t);
 }
 
@@ -297,6 +286,8 @@ void connection_core::flush(time_point t) {
 }
 
 void connection_core::settle(time_point t) {
+  if (queue_.half_written()) lose(errc::connection_lost, "given up with a command written in part", t);
+  if (queue_.crowded()) lose(errc::connection_stalled, "too many late replies are owed", t);
   if (retiring_ && queue_.settled()) {
     failure const why = placed({.code = errc::server_error, .server = server_errc::readonly, .effect = effect::none}, {});
     tell(event_kind::lost, &why);

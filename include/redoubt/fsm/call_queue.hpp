@@ -126,7 +126,10 @@ class call_queue {
   /// True when nothing may be written because a reply is overdue.
   [[nodiscard]] bool gate_closed(time_point now) const noexcept;
 
-  /// True when the connection owes replies, or the rest of a write, for longer than it may.
+  /// True when more replies are owed to callers who have gone than may be.
+  [[nodiscard]] bool crowded() const noexcept { return sent_.size() - owed_count_ > options_.tombstones; }
+
+  /// True when the connection owes replies, or the rest of a write, for longer than it may, or too many of them.
   [[nodiscard]] bool stalled(time_point now) const noexcept;
 
   /// True when a call's time ran out while its command was written in part: the connection is not taking it, and cannot
