@@ -22,14 +22,17 @@ failure server_failure(server_error const& error, pending_call const& call) {
 }
 
 result<reply> judged(reply&& r, pending_call const& call) {
-  if (r.is_error()) return server_failure(r.as_error(), call);
-  return std::move(r);
+  if (!r.is_error()) return std::move(r);
+  auto why = server_failure(r.as_error(), call);
+  if (call.runs_script) why.effect = effect_inside_script(r.as_error());
+  return why;
 }
 
 }  // namespace
 
 void prepare(pending_call& call, command&& cmd) {
   call.name = command_name(cmd.name());
+  call.runs_script = runs_script(cmd.name());
   if (cannot_share_connection(cmd)) refuse_shared(call, cmd.name());
   std::tie(call.bytes, call.offset) = std::move(cmd).release();
   call.replies = 1;
@@ -37,6 +40,7 @@ void prepare(pending_call& call, command&& cmd) {
 
 void prepare(pending_call& call, pipeline&& batch) {
   call.name = batch.label();
+  call.runs_script = batch.runs_script();
   if (!batch.refused().empty()) refuse_shared(call, batch.refused());
   call.replies = static_cast<std::uint32_t>(batch.size());
   call.bytes = std::move(batch).release();
@@ -45,6 +49,7 @@ void prepare(pending_call& call, pipeline&& batch) {
 
 void prepare(pending_call& call, transaction&& block) {
   call.name = command_name("MULTI");
+  call.runs_script = block.runs_script();
   if (!block.refused().empty()) refuse_shared(call, block.refused());
   call.replies = block.empty() ? 0 : static_cast<std::uint32_t>(block.size() + 2);
   call.bytes.append(command("MULTI").wire()).append(block.wire()).append(command("EXEC").wire());

@@ -29,13 +29,6 @@ std::shared_ptr<failure_detail const> place_of(client_options const& o) {
   return out;
 }
 
-pending_call* call_of(std::uint64_t tag) noexcept {
-  return reinterpret_cast<pending_call*>(static_cast<std::uintptr_t>(tag));
-}
-std::uint64_t tag_of(pending_call* call) noexcept {
-  return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(call));
-}
-
 bool is_readonly(reply const& r) noexcept {
   return r.is_error() && r.as_error().code == server_errc::readonly;
 }
@@ -180,7 +173,8 @@ void connection_core::on_broken(std::uint64_t epoch) {
 
 void connection_core::lose(errc code, std::string note, time_point t) {
   auto why = placed({.code = code, .effect = effect::none}, note);
-  tell(event_kind::lost, &why);
+  tell_lost(why);
+  if (code == errc::reply_too_large) life_.on_answer();  // the server is well, and its next connection is welcome
   auto const actions = life_.on_lost(life_.epoch(), why, queue_.has_waiting(), t);
   // Only the call whose reply was being read is at fault for its size; the others merely lost their connection.
   auto const culprit = queue_.next_to_answer();
@@ -234,11 +228,13 @@ void connection_core::run(link_actions const& actions, time_point t) {
   for (auto const& action : actions) {
     switch (action.what) {
       case link_action::kind::drop:
+        if (life_.state() != link_state::connecting) tell_lost(placed(life_.cause(), {}));
         port_.drop();
         out_.clear();
         writing_ = retiring_ = false;
         break;
       case link_action::kind::resolve:
+        announced_ = true;
         tell(event_kind::connecting);
         port_.resolve(action.epoch);
         break;
@@ -258,7 +254,6 @@ void connection_core::run(link_actions const& actions, time_point t) {
         break;
       case link_action::kind::fail_waiting: {
         auto why = life_.cause();
-        if (why.code != errc::closed) tell(event_kind::lost, &why);
         std::vector<ended_call> waiting;
         queue_.end_waiting(why.phase, waiting);
         for (auto const& e : waiting) finish(call_of(e.tag), why, t);
@@ -289,8 +284,7 @@ void connection_core::settle(time_point t) {
   if (queue_.half_written()) lose(errc::connection_lost, "given up with a command written in part", t);
   if (queue_.crowded()) lose(errc::connection_stalled, "too many late replies are owed", t);
   if (retiring_ && queue_.settled()) {
-    failure const why = placed({.code = errc::server_error, .server = server_errc::readonly, .effect = effect::none}, {});
-    tell(event_kind::lost, &why);
+    tell_lost(placed({.code = errc::server_error, .server = server_errc::readonly, .effect = effect::none}, {}));
     run(life_.retire(queue_.has_waiting(), t), t);
     ended_.clear();
     queue_.on_lost(ended_);
@@ -345,6 +339,7 @@ void connection_core::finish_answered(pending_call* call, time_point t) {
   ++counts_.answered;
   if (call->replies == 1 && call->value.is_error()) {
     auto why = placed(to_failure(call->value.as_error()), {});
+    if (call->runs_script) why.effect = effect_inside_script(call->value.as_error());
     why.elapsed = t - call->started;
     why.command = call->name;
     call->error = std::move(why);
@@ -352,56 +347,6 @@ void connection_core::finish_answered(pending_call* call, time_point t) {
   if (call->cancel_key != 0) cancellable_.erase(call->cancel_key);
   gate_->leave();
   done_.push(call);
-}
-
-failure connection_core::placed(failure why, std::string_view note) const {
-  if (note.empty() && !why.detail) {
-    why.detail = place_;
-    return why;
-  }
-  auto text = std::make_shared<failure_detail>(why.detail ? *why.detail : failure_detail{});
-  text->endpoint = place_->endpoint;
-  if (!note.empty()) text->note = note;
-  why.detail = std::move(text);
-  return why;
-}
-
-void connection_core::tell(event_kind kind, failure const* cause) noexcept {
-  if (options_.events) options_.events->on({kind, options_.login.client_name, cause});
-}
-
-std::vector<pending_info> connection_core::pending() const {
-  std::vector<pending_info> out;
-  auto const t = port_.now();
-  for (auto const& seen : queue_.live(life_.waiting_phase())) {
-    auto const* call = call_of(seen.tag);
-    out.push_back({call->name, t - call->started, seen.phase});
-  }
-  return out;
-}
-
-void connection_core::publish() {
-  auto const q = queue_.snapshot();
-  auto const l = life_.snapshot();
-  auto out = counts_;
-  out.state = l.state;
-  out.attempts = l.attempts;
-  out.readied = l.readied;
-  out.failed = l.failed;
-  out.lost = l.lost;
-  out.retired = l.retired;
-  out.discarded_replies = q.discarded_replies;
-  out.waiting = q.waiting;
-  out.owed = q.owed;
-  out.late_owed = q.tombstones;
-  for (; told_discarded_ < q.discarded_replies; ++told_discarded_) tell(event_kind::late_reply_discarded);
-  std::lock_guard const lock(published_mutex_);
-  published_ = out;
-}
-
-connection_snapshot connection_core::snapshot() const {
-  std::lock_guard const lock(published_mutex_);
-  return published_;
 }
 
 }  // namespace redoubt::detail

@@ -71,6 +71,7 @@ std::string_view command::operator[](std::size_t i) const noexcept {
 pipeline& pipeline::add(command const& c) {
   if (count_++ == 0) label_ = command_name(c.name());
   if (refused_.empty() && cannot_share_connection(c)) refused_ = c.name();
+  runs_script_ = runs_script_ || redoubt::runs_script(c.name());
   bytes_.append(c.wire());
   return *this;
 }
@@ -98,6 +99,11 @@ bool cannot_share_connection(command const& c) noexcept {
     }
   }
   return false;
+}
+
+bool runs_script(std::string_view name) noexcept {
+  return same_word(name, "EVAL") || same_word(name, "EVALSHA") || same_word(name, "EVAL_RO") ||
+         same_word(name, "EVALSHA_RO") || same_word(name, "FCALL") || same_word(name, "FCALL_RO");
 }
 
 }  // namespace redoubt

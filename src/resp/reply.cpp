@@ -85,6 +85,22 @@ server_error parse_server_error(std::string_view line) {
   return out;
 }
 
+effect effect_inside_script(server_error const& error) noexcept {
+  // Whole phrases of the server, not words: a script may say BUSY for reasons of its own.
+  constexpr std::array refusals = {
+      std::string_view("NOSCRIPT No matching script"),
+      std::string_view("LOADING Redis is loading"),
+      std::string_view("BUSY Redis is busy running"),
+      std::string_view("NOAUTH Authentication required"),
+  };
+  std::string_view const text = error.text;
+  bool const not_started =
+      std::any_of(refusals.begin(), refusals.end(), [text](std::string_view r) { return text.starts_with(r); }) ||
+      (error.code == server_errc::noperm && (text.find(" to run the 'eval") != std::string_view::npos ||
+                                             text.find(" to run the 'fcall") != std::string_view::npos));
+  return not_started && error.effect == effect::none ? effect::none : effect::unknown;
+}
+
 std::ostream& operator<<(std::ostream& out, reply const& r) {
   if (r.is_nil()) return out << "(nil)";
   if (r.is_integer()) return out << "(integer) " << r.as_integer();

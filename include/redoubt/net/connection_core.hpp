@@ -121,6 +121,7 @@ class connection_core {
   void settle(time_point t);
   void publish();
   void tell(event_kind kind, failure const* cause = nullptr) noexcept;
+  void tell_lost(failure const& why) noexcept;
   [[nodiscard]] failure placed(failure why, std::string_view note) const;
 
   client_options const options_;
@@ -139,6 +140,7 @@ class connection_core {
   std::size_t out_done_ = 0;
   bool writing_ = false;
   bool retiring_ = false;
+  bool announced_ = false;  // observers know of an attempt or a connection that has not ended
   bool closing_ = false;
   deadline close_by_{};
   std::optional<time_point> armed_;

@@ -38,6 +38,7 @@ class pending_call {
   std::size_t offset = 0;
   std::uint32_t replies = 1;
   bool own_budget = false;
+  bool runs_script = false;  ///< An error may come after the script has written: see `effect_inside_script`.
   command_name name;
   time_point started{};
   deadline by{};
@@ -58,6 +59,14 @@ class pending_call {
  protected:
   ~pending_call() = default;
 };
+
+/// The call queue knows a call by this number.
+[[nodiscard]] inline std::uint64_t tag_of(pending_call* call) noexcept {
+  return static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(call));
+}
+[[nodiscard]] inline pending_call* call_of(std::uint64_t tag) noexcept {
+  return reinterpret_cast<pending_call*>(static_cast<std::uintptr_t>(tag));
+}
 
 /// A list of calls that owns them.
 class call_list {

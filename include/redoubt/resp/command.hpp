@@ -124,11 +124,14 @@ class pipeline {
   [[nodiscard]] std::string_view refused() const noexcept { return refused_; }
   /// The first command's name, for messages.
   [[nodiscard]] command_name label() const noexcept { return label_; }
+  /// True when one of the commands runs a script.
+  [[nodiscard]] bool runs_script() const noexcept { return runs_script_; }
 
  private:
   std::string bytes_;
   std::string refused_;
   command_name label_;
+  bool runs_script_ = false;
   std::uint32_t count_ = 0;
 };
 
@@ -143,5 +146,8 @@ class transaction : public pipeline {
 /// and its kin, MONITOR, blocking reads (BLPOP, XREAD BLOCK, WAIT ...), raw MULTI/EXEC/WATCH, SELECT, AUTH, HELLO,
 /// QUIT, RESET, READONLY, CLIENT REPLY and CLIENT TRACKING. Case does not matter.
 [[nodiscard]] bool cannot_share_connection(command const& c) noexcept;
+
+/// True for EVAL, EVALSHA, FCALL and their read-only forms.
+[[nodiscard]] bool runs_script(std::string_view name) noexcept;
 
 }  // namespace redoubt

@@ -98,4 +98,8 @@ std::ostream& operator<<(std::ostream& out, reply const& r);
 /// one ("ERR Error running script ...: -OOM ...").
 [[nodiscard]] server_error parse_server_error(std::string_view line);
 
+/// What a script may have done before its call was answered with this error. Its words are the script's own, or those of
+/// a command inside it, so nothing is certain unless the server refused to start the script.
+[[nodiscard]] effect effect_inside_script(server_error const& error) noexcept;
+
 }  // namespace redoubt
