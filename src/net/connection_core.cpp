@@ -11,6 +11,9 @@ namespace {
 // Enough to keep the server busy between two turns, small enough that a call behind it can still leave the queue unsent.
 constexpr std::size_t batch_bytes = 64 * 1024;
 
+// A written command of this size is freed with its call, when its owner's next command can use the memory at once.
+constexpr std::size_t small_command = 256;
+
 call_queue_options queue_options(client_options const& o) {
   return {o.timeouts.connect, o.timeouts.attempt, o.reconnect.stall_limit, o.bounds.late_replies};
 }
@@ -123,11 +126,15 @@ void connection_core::on_read(std::uint64_t epoch, std::string_view bytes) {
   if (epoch != life_.epoch()) return;
   auto const t = port_.now();
   queue_.on_bytes(t);
-  reader_.feed(bytes);
-  while (epoch == life_.epoch()) {
-    auto r = reader_.next();
-    if (!r) break;
-    on_reply(std::move(*r), t);
+  while (!bytes.empty() && epoch == life_.epoch() && reader_.error() == errc::unspecified) {
+    auto const piece = bytes.substr(0, reader_.good_piece());
+    bytes.remove_prefix(piece.size());
+    reader_.feed(piece);
+    while (epoch == life_.epoch()) {
+      auto r = reader_.next();
+      if (!r) break;
+      on_reply(std::move(*r), t);
+    }
   }
   if (epoch == life_.epoch() && reader_.error() != errc::unspecified) {
     lose(reader_.error(), reader_.error_text(), t);
@@ -136,7 +143,7 @@ void connection_core::on_read(std::uint64_t epoch, std::string_view bytes) {
   settle(t);
 }
 
-void connection_core::on_reply(reply r, time_point t) {
+void connection_core::on_reply(reply&& r, time_point t) {
   if (life_.state() == link_state::handshaking) {
     auto step = greeting_.on_reply(r);
     switch (step.what) {
@@ -270,12 +277,14 @@ void connection_core::flush(time_point t) {
   if (batch_.empty()) return;
   out_.clear();
   out_done_ = 0;
+  std::size_t charged = 0;
   for (auto const tag : batch_) {
     auto* call = call_of(tag);
     out_.append(call->wire());
-    gate_->unqueue(std::exchange(call->charged_bytes, 0));
-    std::string().swap(call->bytes);
+    charged += std::exchange(call->charged_bytes, 0);
+    if (call->bytes.capacity() > small_command) std::string().swap(call->bytes);
   }
+  gate_->unqueue(charged);
   writing_ = true;
   port_.write(life_.epoch(), out_);
 }
@@ -302,7 +311,8 @@ void connection_core::settle(time_point t) {
   if (auto const next = queue_.next_wakeup()) also(*next);
   if (closing_ && !closed() && close_by_.is_set()) also(close_by_.at());
   if (!wanted) {
-    if (std::exchange(armed_, std::nullopt)) port_.disarm();
+    // A ready connection keeps its timer for the next call. It fires once, finds nothing due, and is not armed anew.
+    if (life_.state() != link_state::ready && std::exchange(armed_, std::nullopt)) port_.disarm();
   } else if (!armed_ || *wanted < *armed_) {
     // A timer that is too early is left alone: when it fires nothing is due and it is armed anew. So a stream of calls
     // that are answered in time costs one timer per limit, not one per call.
@@ -310,7 +320,9 @@ void connection_core::settle(time_point t) {
     port_.arm(*wanted);
   }
   publish();
-  if (!done_.empty()) port_.hand_over(std::move(done_));
+  if (done_.empty()) return;
+  gate_->leave(std::exchange(leaving_, 0));
+  port_.hand_over(std::move(done_));
 }
 
 void connection_core::finish(pending_call* call, failure why, time_point t) {
@@ -331,7 +343,7 @@ void connection_core::finish(pending_call* call, failure why, time_point t) {
   call->error = std::move(why);
   if (call->cancel_key != 0) cancellable_.erase(call->cancel_key);
   gate_->unqueue(std::exchange(call->charged_bytes, 0));
-  gate_->leave();
+  ++leaving_;
   done_.push(call);
 }
 
@@ -345,7 +357,7 @@ void connection_core::finish_answered(pending_call* call, time_point t) {
     call->error = std::move(why);
   }
   if (call->cancel_key != 0) cancellable_.erase(call->cancel_key);
-  gate_->leave();
+  ++leaving_;
   done_.push(call);
 }
 

@@ -38,9 +38,16 @@ void stream_transport::open(addresses::value_type const& where, boost::system::e
   close();
   auto const family = where.protocol().family();
   socket_.open(where.protocol(), error);
+  if (!error) socket_.non_blocking(true, error);  // for write_now
   if (error || family == AF_UNIX) return;
   boost::system::error_code ignored;  // a socket without the option still works
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+}
+
+std::size_t stream_transport::write_now(asio::const_buffer bytes, boost::system::error_code& error) {
+  auto const n = socket_.write_some(bytes, error);
+  if (error == asio::error::would_block || error == asio::error::try_again) error.clear();
+  return n;
 }
 
 void stream_transport::close() noexcept {

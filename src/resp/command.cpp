@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 
 namespace redoubt {
 namespace {
@@ -14,7 +15,7 @@ bool same_word(std::string_view a, std::string_view upper) noexcept {
          });
 }
 
-// Sorted by nothing in particular: the first letter is tested before any comparison.
+// Sorted by nothing in particular: first letter and length are tested before any comparison.
 constexpr std::array refused_names = {
     std::string_view("ASKING"),     std::string_view("AUTH"),       std::string_view("BLPOP"),
     std::string_view("BRPOP"),      std::string_view("BLMOVE"),     std::string_view("BLMPOP"),
@@ -29,19 +30,42 @@ constexpr std::array refused_names = {
     std::string_view("WAIT"),       std::string_view("WAITAOF"),    std::string_view("WATCH"),
 };
 
-char upper(char c) noexcept { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
+/// For each first letter the lengths of the refused names, one bit each: says no to nearly every command at once.
+constexpr auto refused_lengths = [] {
+  std::array<std::uint32_t, 256> bits{};
+  for (auto const name : refused_names) {
+    auto const first = static_cast<unsigned char>(name.front());
+    bits[first] |= std::uint32_t{1} << name.size();
+    bits[first + ('a' - 'A')] |= std::uint32_t{1} << name.size();
+  }
+  return bits;
+}();
+
+bool is_refused(std::string_view name) noexcept {
+  auto const lengths = refused_lengths[static_cast<unsigned char>(name.front())];
+  if (name.size() > 31 || ((lengths >> name.size()) & 1) == 0) return false;
+  return std::any_of(refused_names.begin(), refused_names.end(), [&](auto refused) { return same_word(name, refused); });
+}
 
 }  // namespace
 
 void command::append_text(std::string_view text) {
-  char frame[24];
+  constexpr std::size_t short_text = 100;
+  char frame[24 + short_text];
   frame[0] = '$';
-  auto* end = std::to_chars(frame + 1, frame + sizeof frame - 2, text.size()).ptr;
+  auto* end = std::to_chars(frame + 1, frame + 22, text.size()).ptr;
+  *end++ = '\r';
+  *end++ = '\n';
+  if (text.size() <= short_text - 2) {  // most arguments: one piece
+    end = std::copy(text.begin(), text.end(), end);
+  } else {
+    bytes_.append(frame, static_cast<std::size_t>(end - frame));
+    bytes_.append(text);
+    end = frame;
+  }
   *end++ = '\r';
   *end++ = '\n';
   bytes_.append(frame, static_cast<std::size_t>(end - frame));
-  bytes_.append(text);
-  bytes_.append("\r\n", 2);
   ++count_;
 }
 
@@ -54,6 +78,14 @@ void command::write_header() noexcept {
   auto const length = static_cast<std::size_t>(end - header);
   start_ = static_cast<std::uint32_t>(header_size - length);
   std::copy(header, end, bytes_.begin() + start_);
+}
+
+std::string_view command::name() const noexcept {
+  if (bytes_.size() <= header_size) return {};       // moved from
+  auto const* at = bytes_.data() + header_size + 1;  // behind the '$'
+  std::size_t length = 0;
+  while (*at != '\r') length = length * 10 + static_cast<std::size_t>(*at++ - '0');
+  return {at + 2, length};
 }
 
 std::string_view command::operator[](std::size_t i) const noexcept {
@@ -79,10 +111,7 @@ pipeline& pipeline::add(command const& c) {
 bool cannot_share_connection(command const& c) noexcept {
   auto const name = c.name();
   if (name.empty()) return true;  // Redis treats an empty name as a protocol quirk of its own; nothing useful is lost.
-  auto const first = upper(name.front());
-  for (auto const refused : refused_names) {
-    if (refused.front() == first && same_word(name, refused)) return true;
-  }
+  if (is_refused(name)) return true;
   if (same_word(name, "CLIENT")) {
     auto const sub = c[1];
     return same_word(sub, "REPLY") || same_word(sub, "TRACKING") || same_word(sub, "CACHING") ||

@@ -84,7 +84,7 @@ struct reader::impl {
     } else if (task->type == REDIS_REPLY_STATUS) {
       *where = reply(status_line{std::string(text, size)});
     } else {
-      *where = reply(std::string(text, size));
+      where->set_string({text, size});
     }
     return where;
   }
@@ -210,13 +210,17 @@ std::optional<reply> reader::next() {
   }
   self.inside = false;
   self.taken = 0;
-  return std::exchange(self.root, reply());
+  return std::move(self.root);  // what stays behind is overwritten by the next reply
 }
 
 errc reader::error() const noexcept { return impl_->error; }
 std::string const& reader::error_text() const noexcept { return impl_->error_text; }
 bool reader::at_boundary() const noexcept { return !impl_->inside && impl_->pending() == 0; }
 std::size_t reader::buffered() const noexcept { return impl_->pending(); }
+std::size_t reader::good_piece() const noexcept {
+  constexpr std::size_t small = 2048;
+  return impl_->pending() < small ? small : std::string_view::npos;
+}
 
 std::string escaped(std::string_view text, std::size_t max) {
   std::string out;

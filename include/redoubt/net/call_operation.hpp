@@ -41,15 +41,14 @@ class call_operation final : public pending_call {
   void deliver() override {
     if (outcome_.again(*this)) return;
     auto argument = outcome_.take(*this);
-    auto target = std::move(work_);
-    bool const here = same_executor_;
-    auto owner = release();
-    if (here) {
+    if (same_executor_) {
       // This runs in a function that was submitted to this very executor: a dispatch would be inline as well.
+      auto owner = release();
       clear_slot(owner);
       std::move(owner)(std::move(argument));
     } else {
-      asio::dispatch(target, [h = std::move(owner), v = std::move(argument)]() mutable {
+      auto target = std::move(work_);
+      asio::dispatch(target, [h = release(), v = std::move(argument)]() mutable {
         clear_slot(h);
         std::move(h)(std::move(v));
       });
@@ -64,14 +63,29 @@ class call_operation final : public pending_call {
                                                   asio::execution::outstanding_work.tracked))>;
 
   call_operation(Handler handler, asio::any_io_executor const& inner, Outcome outcome)
-      : work_(asio::prefer(asio::get_associated_executor(handler, inner), asio::execution::outstanding_work.tracked)),
+      : same_executor_(completes_on(handler, inner)),
+        work_(work_of(handler, inner, same_executor_)),
         handler_(std::move(handler)),
-        outcome_(std::move(outcome)) {
+        outcome_(std::move(outcome)) {}
+  ~call_operation() = default;
+
+  static bool completes_on(Handler const& handler, asio::any_io_executor const& inner) noexcept {
     if constexpr (std::is_same_v<executor, asio::any_io_executor>) {
-      same_executor_ = asio::get_associated_executor(handler_, inner) == inner;
+      auto const& own = asio::get_associated_executor(handler, inner);
+      return &own == &inner || own == inner;
+    } else {
+      return false;
     }
   }
-  ~call_operation() = default;
+
+  /// The handler's context must not run out of work before the call has ended. The client's own does not: the connection's
+  /// timer waits on it for as long as a call is under way.
+  static work work_of(Handler const& handler, asio::any_io_executor const& inner, bool same) {
+    if constexpr (std::is_same_v<executor, asio::any_io_executor>) {
+      if (same) return work();
+    }
+    return asio::prefer(asio::get_associated_executor(handler, inner), asio::execution::outstanding_work.tracked);
+  }
 
   static void clear_slot(Handler& handler) {
     auto slot = asio::get_associated_cancellation_slot(handler);
@@ -88,10 +102,10 @@ class call_operation final : public pending_call {
     return out;
   }
 
-  work work_;
+  bool const same_executor_;
+  work work_;  // empty when the executor is the client's own
   Handler handler_;
   Outcome outcome_;
-  bool same_executor_ = false;
 };
 
 }  // namespace redoubt::detail

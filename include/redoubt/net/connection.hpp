@@ -8,6 +8,7 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -42,7 +43,9 @@ void deliver_all(asio::any_io_executor const& executor, call_list calls);
 
 /// See the head of this file. `Transport` offers: a constructor (strand, client_options const&); a type `addresses`;
 /// async_resolve(void(errc, addresses)); adopt(addresses), which keeps them and says how many there are;
-/// async_connect(number, void(errc)); in both `errc::unspecified` is success; async_read_some(buffer, void(error_code, std::size_t)); async_write_some(buffer, same); close().
+/// async_connect(number, void(errc)); in both `errc::unspecified` is success; async_read_some(buffer, void(error_code,
+/// std::size_t)); async_write_some(buffer, same); close(). It may offer write_now(buffer, error_code&), which writes what can
+/// be written without waiting and says how much that was.
 template <class Transport>
 class basic_connection final : public connection,
                                private link_port,
@@ -92,6 +95,13 @@ class basic_connection final : public connection,
   }
 
   void after_input() {
+    while (auto const written = std::exchange(written_now_, std::nullopt)) {
+      if (written->failed) {
+        core_.on_broken(written->epoch);
+      } else {
+        core_.on_written(written->epoch, written->bytes);
+      }
+    }
     if (!core_.closed() || closers_.empty()) return;
     for (auto& done : std::exchange(closers_, {})) asio::post(executor_, std::move(done));
   }
@@ -137,6 +147,15 @@ class basic_connection final : public connection,
   }
 
   void write(std::uint64_t epoch, std::string_view bytes) override {
+    if constexpr (requires(boost::system::error_code& e) { transport_.write_now(asio::const_buffer(), e); }) {
+      // Most writes fit into the socket's buffer: their completion is the next input of this very turn.
+      boost::system::error_code error;
+      auto const n = transport_.write_now(asio::buffer(bytes.data(), bytes.size()), error);
+      if (n > 0 || error) {
+        written_now_ = immediate_write{epoch, n, static_cast<bool>(error)};
+        return;
+      }
+    }
     transport_.async_write_some(
         asio::buffer(bytes.data(), bytes.size()),
         [self = this->shared_from_this(), epoch](boost::system::error_code error, std::size_t n) {
@@ -167,11 +186,19 @@ class basic_connection final : public connection,
     });
   }
 
+  /// A write that ended inside `write()`: the core takes no input while it is in one.
+  struct immediate_write {
+    std::uint64_t epoch;
+    std::size_t bytes;
+    bool failed;
+  };
+
   asio::any_io_executor executor_;
   asio::strand<asio::any_io_executor> strand_;
   timer timer_;
   Transport transport_;
-  std::array<char, 16 * 1024> input_;
+  std::array<char, 64 * 1024> input_;
+  std::optional<immediate_write> written_now_;
   std::vector<close_handler> closers_;
   connection_core core_;
 };

@@ -112,7 +112,7 @@ class connection_core {
   void admit(pending_call* call, time_point t);
   void run(link_actions const& actions, time_point t);
   void flush(time_point t);
-  void on_reply(reply r, time_point t);
+  void on_reply(reply&& r, time_point t);
   void lose(errc code, std::string note, time_point t);
   void finish(pending_call* call, failure why, time_point t);
   void finish_answered(pending_call* call, time_point t);
@@ -146,6 +146,7 @@ class connection_core {
   std::optional<time_point> armed_;
 
   call_list done_;
+  std::size_t leaving_ = 0;  // calls in `done_` that still count against the bound
   std::vector<std::uint64_t> batch_;
   std::vector<ended_call> ended_;
 

@@ -9,6 +9,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/bind_executor.hpp>
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/strand.hpp>
 
@@ -54,6 +55,9 @@ class stream_transport {
   void async_read_some(Buffer buffer, Handler handler) {
     socket_.async_read_some(buffer, std::move(handler));
   }
+
+  /// Writes what the socket takes at once. 0 without an error: it takes nothing now.
+  std::size_t write_now(asio::const_buffer bytes, boost::system::error_code& error);
 
   template <class Buffer, class Handler>
   void async_write_some(Buffer buffer, Handler handler) {

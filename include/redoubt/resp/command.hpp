@@ -61,7 +61,7 @@ class command {
   [[nodiscard]] std::pair<std::string, std::size_t> release() && { return {std::move(bytes_), start_}; }
 
   /// The name as it was given.
-  [[nodiscard]] std::string_view name() const noexcept { return (*this)[0]; }
+  [[nodiscard]] std::string_view name() const noexcept;
 
  private:
   // Room for "*4294967295\r\n" in front of the body, so that add() never moves the body.

@@ -33,8 +33,12 @@ class reader {
   reader(reader&&) noexcept;
   reader& operator=(reader&&) noexcept;
 
-  /// Adds bytes as they came from the connection, cut anywhere.
+  /// Adds bytes as they came from the connection, cut anywhere. Any number is right; `good_piece()` is fastest.
   void feed(std::string_view bytes);
+
+  /// How much to feed between two series of `next()`: hiredis moves what it has not read yet to the front of its buffer after
+  /// every kilobyte, so what is fed in advance is moved again and again. A long string is taken in one piece.
+  [[nodiscard]] std::size_t good_piece() const noexcept;
 
   /// The next whole reply; empty when more bytes are needed or the reader has failed (see `error()`).
   [[nodiscard]] std::optional<reply> next();

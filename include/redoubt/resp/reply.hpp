@@ -81,6 +81,9 @@ class reply {
     return elements ? std::move(*elements) : array{};
   }
 
+  /// Becomes a bulk string, made in place.
+  void set_string(std::string_view text) { value_.emplace<std::string>(text); }
+
   /// The elements for filling in place; must be an array.
   [[nodiscard]] array& elements() { return std::get<array>(value_); }
 
