@@ -159,7 +159,7 @@ std::optional<std::int64_t> call::integer(std::size_t i) {
   return number;
 }
 
-core::core(fake_server_options o) : options(std::move(o)), data(options.databases) {
+core::core(fake_server_options o) : options(std::move(o)), data(std::max(options.databases, 1)) {
   users["default"].needs_password = false;
   config = {{"appendonly", "no"},
             {"busy-reply-threshold", "5000"},

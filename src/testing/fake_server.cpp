@@ -136,6 +136,12 @@ void fake_server::pause_writes(time_point until) {
   impl_->notify();
 }
 
+void fake_server::close_sessions() {
+  for (auto const& [id, client] : impl_->server.sessions) impl_->outputs.push_back({id, {}, {}, true, false});
+  impl_->server.sessions.clear();
+  impl_->notify();
+}
+
 void fake_server::flush_scripts() {
   impl_->server.scripts.clear();
   impl_->server.engine.reset();

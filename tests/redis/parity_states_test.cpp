@@ -148,7 +148,7 @@ TEST(parity_states, writes_paused) {
   parity p;
   auto const other = p.connect();
   auto const third = p.connect();
-  p.same_all({{"SET", "k", "old"}, {"CLIENT", "PAUSE", "600", "WRITE"}});
+  p.same_all({{"SET", "k", "old"}, {"CLIENT", "PAUSE", "1500", "WRITE"}});
   p.silent({"SET", "k", "late"}, other);
   p.silent({"PING"}, other);  // what follows a held command is held, too
   p.same_all({{"GET", "k"}, {"PING"}, {"EVAL_RO", "return 1", "0"}, {"MULTI"}, {"GET", "k"}, {"EXEC"}});

@@ -61,10 +61,11 @@ std::filesystem::path temporary_folder() {
   ::_exit(127);
 }
 
-} // namespace
+}  // namespace
 
 real_redis::real_redis(std::vector<std::string> arguments)
-    : arguments_(std::move(arguments)), dir_(temporary_folder()) {
+    : arguments_(std::move(arguments)),
+      dir_(temporary_folder()) {
   try {
     start();
   } catch (...) {
@@ -162,7 +163,7 @@ void real_redis::pause() {
   ::kill(pid_, SIGSTOP);
   // SIGSTOP takes effect some time after kill() returns; a test wants to rely on the silence.
   int status = 0;
-  ::waitpid(pid_, &status, WUNTRACED);
+  if (::waitpid(pid_, &status, WUNTRACED) == pid_ && !WIFSTOPPED(status)) pid_ = -1;  // it had ended before
 }
 
 void real_redis::resume() {
@@ -178,4 +179,4 @@ void real_redis::signal_and_wait(int signal) {
   pid_ = -1;
 }
 
-} // namespace redoubt::test_support
+}  // namespace redoubt::test_support

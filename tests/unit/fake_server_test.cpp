@@ -126,6 +126,19 @@ TEST(fake_server, killed_resets_forgets_and_refuses_until_restarted) {
   EXPECT_EQ(p.server.sessions_opened(), 2u);
 }
 
+TEST(fake_server, closes_all_connections_in_an_orderly_way) {
+  probe p;
+  p.ask({"SET", "k", "v"});
+  p.server.close_sessions();
+  auto const out = p.server.take_output();
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_TRUE(out[0].close);
+  EXPECT_FALSE(out[0].reset);
+  EXPECT_EQ(p.server.sessions(), 0u);
+  p.session = p.server.open(p.now);
+  EXPECT_EQ(p.ask({"GET", "k"}), "$1\r\nv\r\n");
+}
+
 TEST(fake_server, pause_ends_with_the_process) {
   probe p;
   p.server.pause();

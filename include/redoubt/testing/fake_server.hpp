@@ -51,6 +51,11 @@ struct fake_server_options {
 /// method that depends on time takes `now`, which must never go back. Movable, not copyable. Not thread-safe.
 ///
 /// The order of use: `open`, `on_bytes`..., and after each call `take_output` until it is empty.
+///
+/// Not there, and answered as unknown commands: publish and subscribe, blocking commands, sets, streams,
+/// administration beyond a few questions. HELLO 3 is refused, so that RESP2 is spoken. Scripts have no
+/// `cjson`, `bit`, `struct` and `cmsgpack` and no `#!` line. SCAN and KEYS give sorted keys. `maxmemory` and
+/// the like are states to be set by name; CONFIG SET only remembers them.
 class fake_server {
  public:
   /// Names a connection; never used twice.
@@ -65,6 +70,7 @@ class fake_server {
     bool reset = false;   ///< Then reset the connection (RST).
   };
 
+  /// A healthy, empty primary.
   explicit fake_server(fake_server_options options = {});
   ~fake_server();
   fake_server(fake_server&&) noexcept;
@@ -99,6 +105,7 @@ class fake_server {
   void pause();
   /// Lets it go on (SIGCONT): everything that came meanwhile is processed in the order of its arrival.
   void resume(time_point now);
+  /// True between `pause` and `resume`.
   [[nodiscard]] bool paused() const noexcept;
   /// Ends the process (SIGKILL): connections are reset, data and scripts are lost, new connections are
   /// refused.
@@ -114,12 +121,15 @@ class fake_server {
   void lose_primary(bool lost);
   /// `maxmemory` is reached and nothing may be evicted (OOM).
   void fill_memory();
+  /// There is room again.
   void free_memory();
   /// The data set is being loaded (LOADING).
   void start_loading();
+  /// It is loaded.
   void finish_loading();
   /// A script runs past its limit (BUSY). SCRIPT KILL ends it too.
   void start_busy();
+  /// It has ended.
   void finish_busy();
   /// Fewer replicas than `min-replicas-to-write` (NOREPLICAS).
   void too_few_replicas(bool on);
@@ -129,6 +139,8 @@ class fake_server {
   void cluster_down(bool on);
   /// CLIENT PAUSE .. WRITE: writes and scripts are held, then applied and answered late.
   void pause_writes(time_point until);
+  /// Ends all connections in an orderly way, as `timeout` and CLIENT KILL do; new ones are accepted.
+  void close_sessions();
   /// Forgets all scripts: SCRIPT FLUSH.
   void flush_scripts();
   /// Connections must authenticate from now on; those that are open stay as they are. Empty `user`:
@@ -137,10 +149,10 @@ class fake_server {
   /// A user with limited rights. May touch keys that begin with `key_prefix` only, and not run
   /// `refused_commands` (lower case).
   struct limited_user {
-    std::string name;
-    std::string password;
-    std::string key_prefix{};
-    std::vector<std::string> refused_commands{};
+    std::string name;                             ///< For AUTH.
+    std::string password;                         ///< For AUTH.
+    std::string key_prefix{};                     ///< Of the keys it may touch; empty: all.
+    std::vector<std::string> refused_commands{};  ///< "set", or "script|load" for a subcommand.
   };
   /// Adds or replaces a user. Connections that do not authenticate stay the unlimited default user.
   void add_user(limited_user user);
@@ -187,6 +199,7 @@ class fake_server {
   };
   /// The commands that were read, oldest first; see `fake_server_options::log_limit`.
   [[nodiscard]] std::vector<received> const& log() const;
+  /// Empties the log and sets the counts to zero.
   void clear_log();
   /// How many commands of this name (any case; empty: all) were read since the start, executed or not;
   /// `clear_log` sets it to zero.
@@ -205,6 +218,7 @@ class fake_server {
   void set(std::string_view key, std::string_view value, time_point now, duration ttl = {}, int db = 0);
   /// What is left of the key's life; empty when there is no key or no expiry.
   [[nodiscard]] std::optional<duration> ttl(std::string_view key, time_point now, int db = 0) const;
+  /// True when there is a value of any type.
   [[nodiscard]] bool exists(std::string_view key, time_point now, int db = 0) const;
   /// Number of keys that have not expired.
   [[nodiscard]] std::size_t size(time_point now, int db = 0) const;
