@@ -99,7 +99,8 @@ result<std::vector<result<reply>>> transaction_result(pending_call& call) {
 }
 
 bool eval_outcome::again(pending_call& call) {
-  bool const unknown_script = call.error && call.error->server == server_errc::noscript;
+  bool const unknown_script =
+      call.error && call.error->server == server_errc::noscript && call.error->effect == effect::none;
   if (!unknown_script || sent_body) return false;
   sent_body = true;
   prepare(call, eval_command(request.body, request.k, request.a, state->options().key_prefix, false));
