@@ -139,7 +139,7 @@ void world_core::trace(std::uint64_t word) noexcept {
 }
 
 void world_core::trace(std::string_view bytes) noexcept {
-  for (unsigned char const c : bytes) hash = (hash ^ c) * 0x100000001b3ULL;
+  for (char const c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
 }
 
 namespace {

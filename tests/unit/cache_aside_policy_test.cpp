@@ -1,96 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // Catalog route: reads, loads, writes, and what the outcome says about them.
-#include <redoubt/policy/cache_aside.hpp>
-
-#include <algorithm>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <sstream>
-#include <stdexcept>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include <gtest/gtest.h>
-
-#include <redoubt/core/option_error.hpp>
-
-#include "recording_sink.hpp"
-#include "stub_client.hpp"
-#include "virtual_time.hpp"
+#include "cache_aside_policy_rig.hpp"
 
 namespace {
-
-namespace asio = boost::asio;
-using namespace std::chrono_literals;
-using namespace redoubt;
-using test::words;
-
-using cache = cache_aside<std::string, std::string, test::stub_client>;
-
-asio::awaitable<void> pause(duration d) {
-  timer clock(co_await asio::this_coro::executor);
-  boost::system::error_code stopped;
-  co_await clock.async_wait_until(clock.now() + d, asio::redirect_error(asio::use_awaitable, stopped));
-}
-
-struct cache_aside_policy : ::testing::Test {
-  test::virtual_context world;
-  test::stub_client redis{world.executor()};
-  test::recording_sink events;
-  int loads = 0;
-  std::vector<deadline> load_deadlines;
-  /// What the next loads do.
-  std::function<asio::awaitable<result<std::string>>(std::string)> source =
-      [](std::string key) -> asio::awaitable<result<std::string>> { co_return "db:" + key; };
-
-  std::optional<cache> made;
-
-  cache& make(cache::options o) {
-    o.events = &events;
-    made.emplace(
-        redis,
-        [this](std::string const& key, deadline by) {
-          ++loads;
-          load_deadlines.push_back(by);
-          return source(key);
-        },
-        std::move(o));
-    return *made;
-  }
-  cache& make() { return make({.key = "price:", .ttl = 60s}); }
-
-  outcome<std::string> get(cache& c, std::string key = "A-1", deadline by = {}) {
-    return world.run(one(c, std::move(key), by));
-  }
-  static asio::awaitable<outcome<std::string>> one(cache& c, std::string key, deadline by) {
-    auto out = co_await c.get(key, by);
-    co_return out;
-  }
-
-  /// A keyspace of one value, as a healthy Redis would have it.
-  void remember() {
-    redis.on_call = [this](words const& w) {
-      if (w[0] == "GET") return stored ? test::text(*stored) : test::nil();
-      if (w[0] == "SET") stored = w[2];
-      if (w[0] == "DEL") return test::number(std::exchange(stored, std::nullopt) ? 1 : 0);
-      return test::ok();
-    };
-  }
-  std::optional<std::string> stored;
-
-  void balance() {
-    auto const s = made->snapshot();
-    EXPECT_EQ(s.requests, s.cached + s.loaded + s.refused + s.failed + s.cancelled);
-    EXPECT_EQ(s.database_loads, static_cast<std::uint64_t>(loads));
-  }
-  void TearDown() override {
-    world.run();
-    if (made) balance();
-  }
-};
 
 TEST_F(cache_aside_policy, A_16_a_hit_does_not_call_the_loader) {
   remember();
@@ -367,71 +280,6 @@ TEST_F(cache_aside_policy, the_callers_deadline_bounds_every_step) {
   EXPECT_EQ(second.error().code, errc::load_timeout);
   EXPECT_EQ(world.elapsed() - start, 200ms);
   EXPECT_EQ(load_deadlines.back().at(), world.now()) << "the loader is told the deadline";
-}
-
-TEST_F(cache_aside_policy, C101_a_malformed_value_is_a_miss_and_is_overwritten) {
-  using numbers = cache_aside<int, int, test::stub_client>;
-  remember();
-  stored = "forty-two";
-  numbers c(redis, [](int const& key, deadline) -> asio::awaitable<int> { co_return key * 2; },
-            {.key = "n:", .ttl = 1s, .events = &events});
-  auto const ask = [](numbers& n) -> asio::awaitable<outcome<int>> {
-    auto out = co_await n.get(21);
-    co_return out;
-  };
-  auto const first = world.run(ask(c));
-  EXPECT_EQ(first.value(), 42);
-  EXPECT_EQ(first.origin(), origin::loaded);
-  EXPECT_FALSE(first.degraded());
-  EXPECT_EQ(stored, "42");
-  EXPECT_EQ(redis.seen[0][1], "n:21");
-  EXPECT_EQ(world.run(ask(c)).origin(), origin::cached);
-  EXPECT_EQ(c.snapshot().malformed, 1u);
-  EXPECT_EQ(events.count(event_kind::cache_value_malformed), 1u);
-}
-
-TEST_F(cache_aside_policy, invalidate_removes_the_entry_or_says_why_not) {
-  remember();
-  auto& c = make();
-  (void)get(c);
-  auto const drop = [](cache& from) -> asio::awaitable<result<bool>> {
-    auto out = co_await from.invalidate("A-1");
-    co_return out;
-  };
-  EXPECT_TRUE(world.run(drop(c)).value());
-  EXPECT_EQ(redis.seen.back(), (words{"DEL", "price:A-1"}));
-  EXPECT_FALSE(world.run(drop(c)).value());
-  EXPECT_EQ(get(c).origin(), origin::loaded);
-  redis.on_call = [](words const&) { return test::silence(); };
-  auto const failed = world.run(drop(c));
-  EXPECT_EQ(failed.error().code, errc::deadline_exceeded);
-  EXPECT_EQ(failed.error().effect, effect::unknown);
-}
-
-TEST_F(cache_aside_policy, outcomes_print_as_one_sentence) {
-  auto& c = make();
-  redis.on_call = [](words const&) { return test::fails(errc::connection_refused); };
-  std::ostringstream text;
-  text << get(c);
-  EXPECT_EQ(text.str(), "loaded, degraded: connection refused while queued: Redis did not execute it");
-}
-
-TEST_F(cache_aside_policy, options_name_the_bad_field) {
-  auto const field = [this](cache::options o) -> std::string {
-    try {
-      make(std::move(o));
-      made.reset();
-    } catch (option_error const& e) {
-      return e.field();
-    }
-    return "accepted";
-  };
-  EXPECT_EQ(field({.key = "k", .ttl = 0s}), "ttl");
-  EXPECT_EQ(field({.key = "k", .ttl = -1s}), "ttl");
-  EXPECT_EQ(field({.key = "k", .ttl = 1s, .ttl_spread = 1.01}), "ttl_spread");
-  EXPECT_EQ(field({.key = "k", .ttl = 1s, .ttl_spread = -0.1}), "ttl_spread");
-  EXPECT_EQ(field({.key = "k", .ttl = 1s, .load_timeout = 0ms}), "load_timeout");
-  EXPECT_EQ(field({.key = "k", .ttl = 1ms, .ttl_spread = 1}), "accepted");
 }
 
 }  // namespace
