@@ -137,7 +137,9 @@ TEST(paused_server, every_wait_is_bounded_and_every_failure_is_truthful) {
   ASSERT_TRUE(recovery);
   EXPECT_LT(recovered_at - resumed_at, strict() ? duration(5ms) : duration(2s));
   EXPECT_LE(longest, strict() ? limit * 105 / 100 : limit * 4);
-  if (strict()) EXPECT_LE(after, before + 2048);
+  if (strict()) {
+    EXPECT_LE(after, before + 2048);
+  }
 }
 
 TEST(refused_port, C23_the_error_comes_at_once) {

@@ -101,7 +101,9 @@ class shop_run {
       case 0:
         catalog_.get("sku-" + id, {}, [this, ended, id](outcome<std::string> o) {
           ended(catalog_.worst_case(), "catalog");
-          if (o.ok()) EXPECT_EQ(o.value(), "value-of-sku-" + id);
+          if (o.ok()) {
+            EXPECT_EQ(o.value(), "value-of-sku-" + id);
+          }
           out_.degraded += o.degraded();
           out_.busy += o.busy();
         });
@@ -109,7 +111,9 @@ class shop_run {
       case 1:
         login_.admit(id, {}, [this, ended, id](decision<fail_closed> d) {
           ended(login_.worst_case(), "login");
-          if (d.verdict() == verdict::admitted) EXPECT_LE(++logins_[id], 5) << "a limiter granted more than its limit";
+          if (d.verdict() == verdict::admitted) {
+            EXPECT_LE(++logins_[id], 5) << "a limiter granted more than its limit";
+          }
           out_.granted += d.verdict() == verdict::admitted;
           out_.unavailable += d.verdict() == verdict::unavailable;
         });
@@ -117,7 +121,9 @@ class shop_run {
       case 2:
         payment_.enter(id, {}, [this, ended, id](ticket<fail_closed> t) {
           ended(payment_.worst_case(), "payment");
-          if (t.verdict() == verdict::admitted) EXPECT_LE(++payments_[id], 1) << "two were admitted for one id";
+          if (t.verdict() == verdict::admitted) {
+            EXPECT_LE(++payments_[id], 1) << "two were admitted for one id";
+          }
           out_.granted += t.verdict() == verdict::admitted;
           out_.unavailable += t.verdict() == verdict::unavailable;
         });

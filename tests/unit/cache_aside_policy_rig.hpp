@@ -33,7 +33,7 @@ using test::words;
 
 using cache = cache_aside<std::string, std::string, test::stub_client>;
 
-asio::awaitable<void> pause(duration d) {
+[[maybe_unused]] asio::awaitable<void> pause(duration d) {
   timer clock(co_await asio::this_coro::executor);
   boost::system::error_code stopped;
   co_await clock.async_wait_until(clock.now() + d, asio::redirect_error(asio::use_awaitable, stopped));
