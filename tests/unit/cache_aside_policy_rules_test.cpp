@@ -5,7 +5,9 @@
 
 namespace {
 
-TEST_F(cache_aside_policy, C101_a_malformed_value_is_a_miss_and_is_overwritten) {
+struct cache_aside_policy_rules : cache_aside_policy {};
+
+TEST_F(cache_aside_policy_rules, C101_a_malformed_value_is_a_miss_and_is_overwritten) {
   using numbers = cache_aside<int, int, test::stub_client>;
   remember();
   stored = "forty-two";
@@ -26,7 +28,7 @@ TEST_F(cache_aside_policy, C101_a_malformed_value_is_a_miss_and_is_overwritten) 
   EXPECT_EQ(events.count(event_kind::cache_value_malformed), 1u);
 }
 
-TEST_F(cache_aside_policy, invalidate_removes_the_entry_or_says_why_not) {
+TEST_F(cache_aside_policy_rules, invalidate_removes_the_entry_or_says_why_not) {
   remember();
   auto& c = make();
   (void)get(c);
@@ -44,7 +46,7 @@ TEST_F(cache_aside_policy, invalidate_removes_the_entry_or_says_why_not) {
   EXPECT_EQ(failed.error().effect, effect::unknown);
 }
 
-TEST_F(cache_aside_policy, outcomes_print_as_one_sentence) {
+TEST_F(cache_aside_policy_rules, outcomes_print_as_one_sentence) {
   auto& c = make();
   redis.on_call = [](words const&) { return test::fails(errc::connection_refused); };
   std::ostringstream text;
@@ -52,7 +54,7 @@ TEST_F(cache_aside_policy, outcomes_print_as_one_sentence) {
   EXPECT_EQ(text.str(), "loaded, degraded: connection refused while queued: Redis did not execute it");
 }
 
-TEST_F(cache_aside_policy, options_name_the_bad_field) {
+TEST_F(cache_aside_policy_rules, options_name_the_bad_field) {
   auto const field = [this](cache::options o) -> std::string {
     try {
       make(std::move(o));
