@@ -67,7 +67,7 @@ class shop_run {
     EXPECT_TRUE(world_.run_until([this] { return started_ == 60 && running_ == 0 && loads_ == 0; }, 20s)) << "routes that never end";
     check_balance();
     out_.hash = world_.trace_hash();
-    out_.routes = started_;
+    out_.routes = static_cast<std::uint64_t>(started_);
     return out_;
   }
 
@@ -184,7 +184,7 @@ TEST(policy_swarm, no_policy_exceeds_its_promise_in_300_runs) {
 }
 
 TEST(policy_swarm, the_same_seed_gives_the_same_trace) {
-  for (std::uint64_t seed : {5, 50, 500}) {
+  for (std::uint64_t seed : {5u, 50u, 500u}) {
     EXPECT_EQ(std::make_unique<shop_run>(seed)->go().hash, std::make_unique<shop_run>(seed)->go().hash);
   }
 }
