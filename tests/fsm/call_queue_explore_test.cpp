@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Every sequence of inputs up to a depth, from several starting points, against a plain model of what a call
+// Every sequence of inputs up to a depth, from several starting points, against a plain model.
 #include <cstdio>
 #include <cstdlib>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,9 @@
 #include "call_queue_model.hpp"
 
 namespace {
+
+using test::input;
+using world = test::call_queue_model<3>;
 
 class search {
  public:
@@ -34,7 +38,8 @@ class search {
         if (reported_) throw;
         reported_ = true;
         std::string text;
-        for (auto const step : path_) text += std::string(" ") + names[static_cast<std::size_t>(step)];
+        for (auto const step : path_)
+          text += std::string(" ") + test::input_names[static_cast<std::size_t>(step)];
         throw std::logic_error(std::string(broken.what()) + " after" + text);
       }
       path_.pop_back();

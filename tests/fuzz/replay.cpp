@@ -63,6 +63,6 @@ TEST_P(replay, damaged_corpus_holds) {
 
 INSTANTIATE_TEST_SUITE_P(fuzz, replay,
                          testing::ValuesIn(redoubt::fuzz::targets().begin(), redoubt::fuzz::targets().end()),
-                         [](auto const& info) { return std::string{info.param.name}; });
+                         [](auto const& one) { return std::string{one.param.name}; });
 
 }  // namespace

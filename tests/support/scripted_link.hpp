@@ -84,6 +84,7 @@ class scripted_link final : public redoubt::detail::link_port, public redoubt::e
   std::shared_ptr<redoubt::detail::load_gate> gate;
   std::vector<port_action> log;  ///< Everything the core asked for.
   std::string sent;  ///< Every byte of calls that was handed over for writing, all connections together.
+  std::size_t sent_at_drop = 0;  ///< How much of it belongs to connections that have ended.
   std::vector<seen_event> events;
   std::optional<redoubt::time_point> armed;
   std::unique_ptr<redoubt::detail::connection_core> core;
@@ -269,6 +270,7 @@ class scripted_link final : public redoubt::detail::link_port, public redoubt::e
   void drop() noexcept override {
     reading_ = writing_ = greeted_ = false;
     unwritten_ = 0;
+    sent_at_drop = sent.size();
     log.push_back({action::drop, 0, 0, {}});
   }
   void arm(redoubt::time_point when) override { armed = when; }

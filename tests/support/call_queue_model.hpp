@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A call queue next to a model of what it must do, for exhaustive exploration; included by one test.
+// A plain model of what a call queue promises, beside the queue itself: every input goes to both, and what
+// they say must agree. Both are values, so a branch of a search is a copy. A broken promise is a
+// std::logic_error.
 #pragma once
-
-#include <redoubt/fsm/call_queue.hpp>
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
-#include <cstdlib>
+#include <cstdint>
 #include <stdexcept>
-#include <string>
-#include <string_view>
 #include <vector>
 
-#include <gtest/gtest.h>
+#include <redoubt/fsm/call_queue.hpp>
 
-namespace {
-
+namespace test {
 
 using namespace std::chrono_literals;
 using redoubt::effect;
@@ -25,11 +21,9 @@ using redoubt::matched_reply;
 using redoubt::phase;
 using redoubt::time_point;
 
-constexpr auto attempt_timeout = 100ms;
-constexpr auto connect_timeout = 60ms;
-constexpr std::size_t calls_max = 3;
-
-void require(bool ok, char const* what) {
+inline constexpr auto attempt_timeout = 100ms;
+inline constexpr auto connect_timeout = 60ms;
+inline void require(bool ok, char const* what) {
   if (!ok) throw std::logic_error(what);
 }
 
@@ -76,26 +70,27 @@ enum class input {
   last_input = end_waiting,
 };
 
-constexpr std::array names{"submit",
-                           "submit_two_replies",
-                           "submit_short_budget",
-                           "submit_long_budget",
-                           "take",
-                           "write_one",
-                           "write_rest",
-                           "reply",
-                           "byte",
-                           "tick",
-                           "long_tick",
-                           "late_tick",
-                           "cancel_1st",
-                           "cancel_2nd",
-                           "cancel_3rd",
-                           "lost",
-                           "ready",
-                           "end_waiting"};
+inline constexpr std::array input_names{"submit",
+                                        "submit_two_replies",
+                                        "submit_short_budget",
+                                        "submit_long_budget",
+                                        "take",
+                                        "write_one",
+                                        "write_rest",
+                                        "reply",
+                                        "byte",
+                                        "tick",
+                                        "long_tick",
+                                        "late_tick",
+                                        "cancel_1st",
+                                        "cancel_2nd",
+                                        "cancel_3rd",
+                                        "lost",
+                                        "ready",
+                                        "end_waiting"};
 
-class world {
+template <std::size_t CallsMax>
+class call_queue_model {
  public:
   /// False when the input makes no sense here.
   bool apply(input what) {
@@ -162,40 +157,12 @@ class world {
     require(q_.idle() && q_.settled() && !q_.next_wakeup(), "nothing is left");
   }
 
- private:
-  static std::vector<redoubt::ended_call>& scratch() {
-    static std::vector<redoubt::ended_call> list;
-    list.clear();
-    return list;
-  }
+  /// Bytes of the batch whose write is not reported yet.
+  [[nodiscard]] std::size_t unreported() const noexcept { return unreported_; }
 
-  [[nodiscard]] bool gate_closed() const {
-    if (owed_.empty()) return false;
-    auto const& front = owed_.front();
-    return overdue_ || now_ - std::max(front.since, last_byte_) >= front.patience;
-  }
-
-  [[nodiscard]] bool half_written() const { return half_written_; }
-
-  void note_cut() {
-    for (auto const& c : owed_) {
-      if (c.unwritten == 1 && c.expired) half_written_ = true;
-    }
-  }
-
-  void end(redoubt::ended_call const& e) {
-    auto& c = calls_[e.tag];
-    require(++c.ends == 1, "a call ends once");
-    require((e.effect == effect::unknown) == c.staged,
-            "effect none means never staged, and the other way round");
-    bool const in_write = std::any_of(owed_.begin(), owed_.end(),
-                                      [&](command const& o) { return o.tag == e.tag && o.unwritten > 0; });
-    require(e.phase == (!c.staged ? phase::connect : in_write ? phase::write : phase::read), "the phase");
-    std::erase(waiting_, e.tag);
-  }
-
+  // The inputs one by one, for those who choose amounts themselves. False: it made no sense here.
   bool submit(std::uint32_t replies, redoubt::duration budget, bool own) {
-    if (submitted_ == calls_max) return false;
+    if (submitted_ == CallsMax) return false;
     auto const tag = submitted_++;
     auto& c = calls_[tag];
     c = {{}, {}, now_ + budget, replies, own, false, 0};
@@ -349,9 +316,41 @@ class world {
     return true;
   }
 
+ private:
+  static std::vector<redoubt::ended_call>& scratch() {
+    static std::vector<redoubt::ended_call> list;
+    list.clear();
+    return list;
+  }
+
+  [[nodiscard]] bool gate_closed() const {
+    if (owed_.empty()) return false;
+    auto const& front = owed_.front();
+    return overdue_ || now_ - std::max(front.since, last_byte_) >= front.patience;
+  }
+
+  [[nodiscard]] bool half_written() const { return half_written_; }
+
+  void note_cut() {
+    for (auto const& c : owed_) {
+      if (c.unwritten == 1 && c.expired) half_written_ = true;
+    }
+  }
+
+  void end(redoubt::ended_call const& e) {
+    auto& c = calls_[e.tag];
+    require(++c.ends == 1, "a call ends once");
+    require((e.effect == effect::unknown) == c.staged,
+            "effect none means never staged, and the other way round");
+    bool const in_write = std::any_of(owed_.begin(), owed_.end(),
+                                      [&](command const& o) { return o.tag == e.tag && o.unwritten > 0; });
+    require(e.phase == (!c.staged ? phase::connect : in_write ? phase::write : phase::read), "the phase");
+    std::erase(waiting_, e.tag);
+  }
+
   redoubt::call_queue q_{{connect_timeout, attempt_timeout, 300ms, 1000}};
   time_point now_{1h};
-  std::array<caller, calls_max> calls_{};
+  std::array<caller, CallsMax> calls_{};
   std::size_t submitted_ = 0;
   std::vector<std::uint64_t> waiting_;
   std::vector<command> owed_;
@@ -365,4 +364,4 @@ class world {
   std::uint64_t abandoned_ = 0;
 };
 
-}  // namespace
+}  // namespace test
