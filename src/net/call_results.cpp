@@ -106,7 +106,6 @@ bool eval_outcome::again(pending_call& call) {
   prepare(call, eval_command(request.body, request.k, request.a, state->options().key_prefix, false));
   call.value = reply();
   call.error.reset();
-  state->restart(&call);
   return true;
 }
 

@@ -4,8 +4,12 @@
 #include <mutex>
 #include <stdexcept>
 
+#include <boost/asio/any_completion_executor.hpp>
+#include <boost/asio/associated_executor.hpp>
 #include <boost/asio/dispatch.hpp>
+#include <boost/asio/execution/outstanding_work.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/prefer.hpp>
 
 #include <redoubt/net/connection.hpp>
 
@@ -16,6 +20,14 @@ client_options checked(client_options const& options) {
   auto r = options.resolved();
   if (!r) throw std::invalid_argument("redoubt::client_options: " + r.error().detail->note);
   return std::move(*r);
+}
+
+/// The executor on which a handler is to be called. As long as this exists its context does not run out of work.
+using handler_work = asio::any_completion_executor;
+
+template <class Handler>
+handler_work work_of(Handler const& handler, asio::any_io_executor const& inner) {
+  return asio::prefer(asio::get_associated_executor(handler, inner), asio::execution::outstanding_work.tracked);
 }
 
 }  // namespace
@@ -42,6 +54,7 @@ void client_state::start(pending_call* call, call_options const& options) {
   call->own_budget = options.budget.has_value();
   call->by = earlier(options.by, deadline(saturating_add(now, options.budget.value_or(options_.timeouts.call))));
   if (call->error) return refuse(call, call->error->code, call->error->detail->note);
+  if (closing_.load(std::memory_order_relaxed)) return refuse(call, errc::closed, {});
   if (call->by.passed(now)) return refuse(call, errc::deadline_exceeded, {});
   if (call->replies == 0) {  // an empty pipeline or transaction
     call_list done;
@@ -53,12 +66,6 @@ void client_state::start(pending_call* call, call_options const& options) {
   if (bytes > gate_->bytes_max()) return refuse(call, errc::request_too_large, {});
   if (!gate_->enter(bytes)) return refuse(call, errc::queue_full, {});
   call->charged_bytes = bytes;
-  connections_[call->lane]->submit(call);
-}
-
-void client_state::restart(pending_call* call) {
-  call->charged_bytes = call->wire().size();
-  gate_->reenter(call->charged_bytes);
   connections_[call->lane]->submit(call);
 }
 
@@ -91,20 +98,22 @@ void client_state::assign(pending_call* call) noexcept {
 }
 
 void client_state::close(duration drain, close_handler done) {
+  // Here and not only in the connections, which learn of it in their own time: what is started after this is refused.
+  closing_.store(true, std::memory_order_relaxed);
   // Built by a constructor: assigning an any_completion_handler recurses without end in Boost 1.81.
   struct gathering {
-    gathering(std::size_t n, close_handler d, asio::any_io_executor e)
-        : left(n), done(std::move(d)), fallback(std::move(e)) {}
+    gathering(std::size_t n, close_handler d, asio::any_io_executor const& inner)
+        : left(n), work(work_of(d, inner)), done(std::move(d)) {}
     std::atomic<std::size_t> left;
+    handler_work work;
     close_handler done;
-    asio::any_io_executor fallback;
   };
   auto all = std::make_shared<gathering>(connections_.size(), std::move(done), executor_);
   auto const by = deadline(saturating_add(clock_->now(), drain));
   for (auto const& one : connections_) {
     one->close(by, [all] {
       if (all->left.fetch_sub(1) != 1) return;
-      asio::dispatch(asio::get_associated_executor(all->done, all->fallback), [all] { std::move(all->done)(); });
+      asio::dispatch(all->work, [all] { std::move(all->done)(); });
     });
   }
 }
@@ -115,13 +124,13 @@ void client_state::shut() noexcept {
 
 void client_state::pending(pending_handler done) {
   struct gathering {
-    gathering(std::size_t n, pending_handler d, asio::any_io_executor e)
-        : left(n), done(std::move(d)), fallback(std::move(e)) {}
+    gathering(std::size_t n, pending_handler d, asio::any_io_executor const& inner)
+        : left(n), work(work_of(d, inner)), done(std::move(d)) {}
     std::mutex mutex;
     std::size_t left;
     std::vector<pending_info> list;
+    handler_work work;
     pending_handler done;
-    asio::any_io_executor fallback;
   };
   auto all = std::make_shared<gathering>(connections_.size(), std::move(done), executor_);
   for (auto const& one : connections_) {
@@ -131,8 +140,7 @@ void client_state::pending(pending_handler done) {
         all->list.insert(all->list.end(), list.begin(), list.end());
         if (--all->left != 0) return;
       }
-      asio::dispatch(asio::get_associated_executor(all->done, all->fallback),
-                     [all] { std::move(all->done)(std::move(all->list)); });
+      asio::dispatch(all->work, [all] { std::move(all->done)(std::move(all->list)); });
     });
   }
 }

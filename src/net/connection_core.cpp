@@ -348,17 +348,26 @@ void connection_core::finish(pending_call* call, failure why, time_point t) {
 }
 
 void connection_core::finish_answered(pending_call* call, time_point t) {
-  ++counts_.answered;
   if (call->replies == 1 && call->value.is_error()) {
     auto why = placed(to_failure(call->value.as_error()), {});
     if (call->runs_script) why.effect = effect_inside_script(call->value.as_error());
     why.elapsed = t - call->started;
     why.command = call->name;
     call->error = std::move(why);
+    if (call->again()) return send_again(call, t);
   }
+  ++counts_.answered;
   if (call->cancel_key != 0) cancellable_.erase(call->cancel_key);
   ++leaving_;
   done_.push(call);
+}
+
+void connection_core::send_again(pending_call* call, time_point t) {
+  // Not through the inbox: a client that is closing still owes this call its end, and a cancellation must find it.
+  call->charged_bytes = call->wire().size();
+  gate_->queue(call->charged_bytes);
+  if (call->by.passed(t)) return finish(call, failure{.code = errc::deadline_exceeded, .effect = effect::none}, t);
+  call->id = queue_.submit({tag_of(call), call->wire().size(), call->replies, call->by, call->own_budget}, t);
 }
 
 }  // namespace redoubt::detail

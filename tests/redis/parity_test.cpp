@@ -163,7 +163,7 @@ TEST(parity_commands, keys_and_expiry) {
               {"EXPIRE", "c", "300", "LT"},
               {"EXPIRE", "c", "100", "LT"},
               {"EXPIRE", "c", "150", "XX"},
-              {"EXPIRE", "c", "150", "xx", "gt"},
+              {"EXPIRE", "c", "160", "xx", "gt"},
               {"EXPIRE", "c", "150", "NX", "XX"},
               {"EXPIRE", "c", "150", "GT", "LT"},
               {"EXPIRE", "c", "150", "BAD"},

@@ -22,8 +22,8 @@ namespace redoubt::detail {
 
 namespace asio = boost::asio;
 
-/// `Outcome` turns the ended call into the handler's argument: `value_type take(pending_call&)`; and may send the call on
-/// its way once more: `bool again(pending_call&)` true means that it has taken the call over.
+/// `Outcome` turns the ended call into the handler's argument: `value_type take(pending_call&)`; and may have it sent once
+/// more: `bool again(pending_call&)`, see `pending_call::again`.
 template <class Handler, class Outcome>
 class call_operation final : public pending_call {
  public:
@@ -39,7 +39,6 @@ class call_operation final : public pending_call {
   [[nodiscard]] Handler const& handler() const noexcept { return handler_; }
 
   void deliver() override {
-    if (outcome_.again(*this)) return;
     auto argument = outcome_.take(*this);
     if (same_executor_) {
       // This runs in a function that was submitted to this very executor: a dispatch would be inline as well.
@@ -56,6 +55,8 @@ class call_operation final : public pending_call {
   }
 
   void discard() noexcept override { (void)release(); }
+
+  bool again() override { return outcome_.again(*this); }
 
  private:
   using executor = asio::associated_executor_t<Handler, asio::any_io_executor>;

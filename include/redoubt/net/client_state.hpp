@@ -58,8 +58,6 @@ class client_state : public std::enable_shared_from_this<client_state> {
   void assign(pending_call* call) noexcept;
   /// Takes the call over: sends it, or refuses it and completes it later.
   void start(pending_call* call, call_options const& options);
-  /// Sends an ended call once more under its old deadline.
-  void restart(pending_call* call);
   /// Completes the call with a refusal, later.
   void refuse(pending_call* call, errc code, std::string_view note);
   /// Gives the call a key and says how to cancel it.
@@ -77,6 +75,7 @@ class client_state : public std::enable_shared_from_this<client_state> {
   std::shared_ptr<failure_detail const> place_;
   std::shared_ptr<load_gate> gate_;
   std::vector<std::shared_ptr<connection>> connections_;
+  std::atomic<bool> closing_ = false;
   std::atomic<std::uint32_t> turn_ = 0;
   std::atomic<std::uint64_t> next_key_ = 1;
   std::atomic<std::uint64_t> refused_ = 0;

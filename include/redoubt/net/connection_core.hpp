@@ -116,6 +116,7 @@ class connection_core {
   void lose(errc code, std::string note, time_point t);
   void finish(pending_call* call, failure why, time_point t);
   void finish_answered(pending_call* call, time_point t);
+  void send_again(pending_call* call, time_point t);
   void end_all(std::vector<ended_call>& ended, errc code, std::string_view note, time_point t);
   void expire(time_point t);
   void settle(time_point t);

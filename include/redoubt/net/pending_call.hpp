@@ -30,6 +30,9 @@ class pending_call {
   virtual void deliver() = 0;
   /// Frees it without completing: the context is being destroyed.
   virtual void discard() noexcept = 0;
+  /// The server has answered with `error`. True when the call must be sent once more instead, as what now stands in
+  /// `bytes`. Called on the connection's strand.
+  virtual bool again() { return false; }
 
   pending_call* next = nullptr;
 
@@ -155,8 +158,8 @@ class load_gate {
     load_.fetch_sub(one_call + bytes, std::memory_order_relaxed);
     return false;
   }
-  /// Counts a call in that must not be refused: the second half of one that was let in.
-  void reenter(std::size_t bytes) noexcept { load_.fetch_add(one_call + bytes, std::memory_order_relaxed); }
+  /// Counts bytes in that must not be refused: the second command of a call that was let in.
+  void queue(std::size_t bytes) noexcept { load_.fetch_add(bytes, std::memory_order_relaxed); }
   void leave(std::size_t calls) noexcept { load_.fetch_sub(one_call * calls, std::memory_order_relaxed); }
   void unqueue(std::size_t bytes) noexcept { load_.fetch_sub(bytes, std::memory_order_relaxed); }
 
