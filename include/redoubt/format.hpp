@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// fmt support for every type of redoubt that streams: enums, failures, replies, and the answers of the policies. The only
-// public header that includes fmt; include it where you format, nothing else needs it. Link fmt::fmt yourself.
+// fmt support for every type of redoubt that streams: enums, failures, replies, and the answers of the
+// policies. The only public header that includes fmt; include it where you format, nothing else needs it.
+// Link fmt::fmt yourself.
 #pragma once
 
 #include <ostream>
@@ -23,7 +24,7 @@ std::true_type belongs_to_redoubt(T const&);
 namespace redoubt_format {
 
 template <class T>
-concept prints = (std::is_class_v<T> || std::is_enum_v<T>) && requires(std::ostream& out, T const& value) {
+concept prints = (std::is_class_v<T> || std::is_enum_v<T>)&&requires(std::ostream& out, T const& value) {
   belongs_to_redoubt(value);
   out << value;
 };

@@ -67,8 +67,8 @@ spdlog_sink::~spdlog_sink() { flush(); }
 
 void spdlog_sink::on(event const& e) noexcept {
   try {
-    identity now{e.kind, e.cause ? e.cause->code : errc::unspecified, e.cause ? e.cause->server : server_errc::none,
-                 std::string(e.source)};
+    identity now{e.kind, e.cause ? e.cause->code : errc::unspecified,
+                 e.cause ? e.cause->server : server_errc::none, std::string(e.source)};
     std::lock_guard const lock(state_->mutex);
     if (state_->any && now == state_->last) {
       ++state_->repeated;

@@ -21,7 +21,9 @@ time_source& time_source::of(asio::any_io_executor const& executor) {
 void time_source::shutdown() {}
 
 timer::timer(asio::any_io_executor const& executor)
-    : source_(&time_source::of(executor)), real_(executor), backend_(source_->make_timer(executor)) {}
+    : source_(&time_source::of(executor)),
+      real_(executor),
+      backend_(source_->make_timer(executor)) {}
 
 void timer::cancel() {
   if (backend_) {

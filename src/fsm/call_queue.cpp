@@ -87,8 +87,9 @@ void call_queue::on_written(std::size_t bytes, time_point now) {
     auto const left = head.bytes - head_written_;
     if (bytes < left) {
       head_written_ += bytes;
-      // A call that ended before its first byte went out is served like one that ended after its last: the command is
-      // finished. Only one that ran out of time in the middle says that the connection is not taking it.
+      // A call that ended before its first byte went out is served like one that ended after its last: the
+      // command is finished. Only one that ran out of time in the middle says that the connection is not
+      // taking it.
       if (head.expired && head_written_ > 0) half_written_ = true;
       break;
     }
@@ -123,8 +124,8 @@ matched_reply call_queue::on_reply() {
 }
 
 void call_queue::pop_answered() noexcept {
-  // A reply may overtake the completion of our own write. What that completion will report of this entry is remembered,
-  // so that it is not counted for the next one.
+  // A reply may overtake the completion of our own write. What that completion will report of this entry is
+  // remembered, so that it is not counted for the next one.
   if (staged_ == sent_.size()) {
     answered_early_ += sent_.front().bytes - head_written_;
     head_written_ = 0;

@@ -38,8 +38,8 @@ void deadline_wheel::add(std::uint32_t index, time_point when, time_point now) {
   if (size_ == 0) swept_ = passed_tick(now);
   auto const due = due_tick(when);
   nodes_[index].due = due;
-  // The bucket of a tick that was swept already is not looked at for a whole turn: take the next one instead. `due`
-  // stays what it is, so the item is reported when that bucket is.
+  // The bucket of a tick that was swept already is not looked at for a whole turn: take the next one instead.
+  // `due` stays what it is, so the item is reported when that bucket is.
   auto const shelf = static_cast<std::uint64_t>(std::max(due, swept_ + 1));
   link(index, static_cast<std::uint16_t>(shelf % buckets));
   ++size_;
@@ -73,7 +73,8 @@ void deadline_wheel::sweep(std::uint16_t bucket, std::int64_t until, std::vector
 void deadline_wheel::on_time(time_point now, std::vector<std::uint32_t>& expired) {
   if (size_ == 0) return;
   auto const until = passed_tick(now);
-  // The bucket after the last swept one may hold items whose time has passed (see add()), so it is always swept.
+  // The bucket after the last swept one may hold items whose time has passed (see add()), so it is always
+  // swept.
   auto const first = swept_ + 1;
   auto const last = std::min(std::max(until, first), first + static_cast<std::int64_t>(buckets) - 1);
   for (auto t = first; t <= last && size_ > 0; ++t) {

@@ -29,8 +29,9 @@ handshake::outcome not_redis(std::string_view command) {
   return out;
 }
 
-/// Refusals that say nothing about the connection itself: the server is there and we are who we say. The calls that
-/// follow get the same answer, each with its own class, and recover on their own once the state ends.
+/// Refusals that say nothing about the connection itself: the server is there and we are who we say. The
+/// calls that follow get the same answer, each with its own class, and recover on their own once the state
+/// ends.
 bool says_alive(server_errc code) noexcept {
   switch (code) {
     case server_errc::loading:
@@ -86,9 +87,10 @@ handshake::outcome handshake::on_reply(reply const& r) {
       if (r.as_string() != "OK") return not_redis("SELECT");
       return {};
     case step::set_name:
-      // The name is a courtesy: a server that does not know it is used all the same. What concerns the connection
-      // itself (too many clients, no AUTH) must still end it.
-      if (r.is_error() && (r.as_error().code == server_errc::max_clients || r.as_error().code == server_errc::noauth)) {
+      // The name is a courtesy: a server that does not know it is used all the same. What concerns the
+      // connection itself (too many clients, no AUTH) must still end it.
+      if (r.is_error() &&
+          (r.as_error().code == server_errc::max_clients || r.as_error().code == server_errc::noauth)) {
         return refused(r.as_error(), "CLIENT");
       }
       return {};

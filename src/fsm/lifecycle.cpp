@@ -24,7 +24,10 @@ std::string_view to_string(link_state state) noexcept {
 std::ostream& operator<<(std::ostream& out, link_state state) { return out << to_string(state); }
 
 lifecycle::lifecycle(lifecycle_options options, std::uint64_t seed)
-    : options_(options), random_(seed), reconnect_(options.reconnect), retire_(options.reconnect) {}
+    : options_(options),
+      random_(seed),
+      reconnect_(options.reconnect),
+      retire_(options.reconnect) {}
 
 link_actions lifecycle::attempt(time_point now) {
   ++epoch_;
@@ -70,7 +73,8 @@ link_actions lifecycle::again(bool wanted, time_point now) {
 }
 
 link_actions lifecycle::demand(time_point now) {
-  bool const may_start = state_ == link_state::idle || (state_ == link_state::backing_off && now >= retry_at_);
+  bool const may_start =
+      state_ == link_state::idle || (state_ == link_state::backing_off && now >= retry_at_);
   return may_start ? attempt(now) : link_actions{};
 }
 
@@ -134,8 +138,8 @@ link_actions lifecycle::on_lost(std::uint64_t epoch, failure why, bool wanted, t
   if (state_ != link_state::ready) return {};
   ++counts_.lost;
   cause_ = std::move(why);
-  // One loss is met by an attempt at once. A server that keeps taking connections and ending them before any answer is
-  // not: the second such loss in a row counts as a failed attempt.
+  // One loss is met by an attempt at once. A server that keeps taking connections and ending them before any
+  // answer is not: the second such loss in a row counts as a failed attempt.
   if (++unproven_losses_ > 1 && cause_.code != errc::connection_stalled) {
     return back_off(cause_, reconnect_.next(random_), now);
   }
@@ -144,7 +148,8 @@ link_actions lifecycle::on_lost(std::uint64_t epoch, failure why, bool wanted, t
 
 bool lifecycle::should_retire(time_point now) {
   if (state_ != link_state::ready || now < retire_allowed_) return false;
-  bool const long_ago = retire_allowed_ != time_point::min() && now - retire_allowed_ > 10 * options_.reconnect.cap;
+  bool const long_ago =
+      retire_allowed_ != time_point::min() && now - retire_allowed_ > 10 * options_.reconnect.cap;
   if (long_ago) retire_.reset();
   auto const step = backoff::ceiling(options_.reconnect, retire_.attempts());
   (void)retire_.next(random_);
@@ -240,7 +245,8 @@ lifecycle_snapshot lifecycle::snapshot() const noexcept {
 
 bool lifecycle::check() const noexcept {
   if (counts_.readied > counts_.attempts || counts_.retired > counts_.lost) return false;
-  if (counts_.lost > counts_.readied || (state_ == link_state::ready && counts_.lost == counts_.readied)) return false;
+  if (counts_.lost > counts_.readied || (state_ == link_state::ready && counts_.lost == counts_.readied))
+    return false;
   return state_ != link_state::connecting || address_ < addresses_;
 }
 

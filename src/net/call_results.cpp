@@ -12,7 +12,8 @@ namespace {
 void refuse_shared(pending_call& call, std::string_view name) {
   auto text = std::make_shared<failure_detail>();
   text->note = std::string(command_name(name).view());
-  call.error = failure{.code = errc::refused_command, .effect = effect::none, .rejected = true, .detail = std::move(text)};
+  call.error = failure{
+      .code = errc::refused_command, .effect = effect::none, .rejected = true, .detail = std::move(text)};
 }
 
 failure server_failure(server_error const& error, pending_call const& call) {

@@ -22,12 +22,14 @@ client_options checked(client_options const& options) {
   return std::move(*r);
 }
 
-/// The executor on which a handler is to be called. As long as this exists its context does not run out of work.
+/// The executor on which a handler is to be called. As long as this exists its context does not run out of
+/// work.
 using handler_work = asio::any_completion_executor;
 
 template <class Handler>
 handler_work work_of(Handler const& handler, asio::any_io_executor const& inner) {
-  return asio::prefer(asio::get_associated_executor(handler, inner), asio::execution::outstanding_work.tracked);
+  return asio::prefer(asio::get_associated_executor(handler, inner),
+                      asio::execution::outstanding_work.tracked);
 }
 
 }  // namespace
@@ -52,7 +54,8 @@ void client_state::start(pending_call* call, call_options const& options) {
   auto const now = clock_->now();
   call->started = now;
   call->own_budget = options.budget.has_value();
-  call->by = earlier(options.by, deadline(saturating_add(now, options.budget.value_or(options_.timeouts.call))));
+  call->by =
+      earlier(options.by, deadline(saturating_add(now, options.budget.value_or(options_.timeouts.call))));
   if (call->error) return refuse(call, call->error->code, call->error->detail->note);
   if (closing_.load(std::memory_order_relaxed)) return refuse(call, errc::closed, {});
   if (call->by.passed(now)) return refuse(call, errc::deadline_exceeded, {});
@@ -94,16 +97,20 @@ std::pair<std::weak_ptr<connection>, std::uint64_t> client_state::make_cancellab
 
 void client_state::assign(pending_call* call) noexcept {
   if (connections_.size() == 1) return;
-  call->lane = turn_.fetch_add(1, std::memory_order_relaxed) % static_cast<std::uint32_t>(connections_.size());
+  call->lane =
+      turn_.fetch_add(1, std::memory_order_relaxed) % static_cast<std::uint32_t>(connections_.size());
 }
 
 void client_state::close(duration drain, close_handler done) {
-  // Here and not only in the connections, which learn of it in their own time: what is started after this is refused.
+  // Here and not only in the connections, which learn of it in their own time: what is started after this is
+  // refused.
   closing_.store(true, std::memory_order_relaxed);
   // Built by a constructor: assigning an any_completion_handler recurses without end in Boost 1.81.
   struct gathering {
     gathering(std::size_t n, close_handler d, asio::any_io_executor const& inner)
-        : left(n), work(work_of(d, inner)), done(std::move(d)) {}
+        : left(n),
+          work(work_of(d, inner)),
+          done(std::move(d)) {}
     std::atomic<std::size_t> left;
     handler_work work;
     close_handler done;
@@ -125,7 +132,9 @@ void client_state::shut() noexcept {
 void client_state::pending(pending_handler done) {
   struct gathering {
     gathering(std::size_t n, pending_handler d, asio::any_io_executor const& inner)
-        : left(n), work(work_of(d, inner)), done(std::move(d)) {}
+        : left(n),
+          work(work_of(d, inner)),
+          done(std::move(d)) {}
     std::mutex mutex;
     std::size_t left;
     std::vector<pending_info> list;

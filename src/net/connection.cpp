@@ -14,8 +14,10 @@ void deliver_all(asio::any_io_executor const& executor, call_list calls) {
     try {
       call->deliver();
     } catch (...) {
-      // The exception belongs to that handler's caller and leaves through the executor; the others are still owed theirs.
-      asio::post(executor, [executor, rest = std::move(calls)]() mutable { deliver_all(executor, std::move(rest)); });
+      // The exception belongs to that handler's caller and leaves through the executor; the others are still
+      // owed theirs.
+      asio::post(executor,
+                 [executor, rest = std::move(calls)]() mutable { deliver_all(executor, std::move(rest)); });
       throw;
     }
   }

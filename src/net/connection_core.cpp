@@ -8,10 +8,12 @@
 namespace redoubt::detail {
 namespace {
 
-// Enough to keep the server busy between two turns, small enough that a call behind it can still leave the queue unsent.
+// Enough to keep the server busy between two turns, small enough that a call behind it can still leave the
+// queue unsent.
 constexpr std::size_t batch_bytes = 64 * 1024;
 
-// A written command of this size is freed with its call, when its owner's next command can use the memory at once.
+// A written command of this size is freed with its call, when its owner's next command can use the memory at
+// once.
 constexpr std::size_t small_command = 256;
 
 call_queue_options queue_options(client_options const& o) {
@@ -38,8 +40,8 @@ bool is_readonly(reply const& r) noexcept {
 
 }  // namespace
 
-connection_core::connection_core(client_options const& options, link_port& port, std::shared_ptr<load_gate> gate,
-                                 std::uint64_t seed)
+connection_core::connection_core(client_options const& options, link_port& port,
+                                 std::shared_ptr<load_gate> gate, std::uint64_t seed)
     : options_(options),
       port_(port),
       gate_(std::move(gate)),
@@ -50,7 +52,8 @@ connection_core::connection_core(client_options const& options, link_port& port,
       reader_(reading_options(options)) {}
 
 connection_core::~connection_core() {
-  // The context is being destroyed: nothing can complete any more. What still waits is freed with its handler.
+  // The context is being destroyed: nothing can complete any more. What still waits is freed with its
+  // handler.
   ended_.clear();
   queue_.on_lost(ended_);
   queue_.end_waiting(phase::queue, ended_);
@@ -181,15 +184,18 @@ void connection_core::on_broken(std::uint64_t epoch) {
 void connection_core::lose(errc code, std::string note, time_point t) {
   auto why = placed({.code = code, .effect = effect::none}, note);
   tell_lost(why);
-  if (code == errc::reply_too_large) life_.on_answer();  // the server is well, and its next connection is welcome
+  if (code == errc::reply_too_large)
+    life_.on_answer();  // the server is well, and its next connection is welcome
   auto const actions = life_.on_lost(life_.epoch(), why, queue_.has_waiting(), t);
-  // Only the call whose reply was being read is at fault for its size; the others merely lost their connection.
+  // Only the call whose reply was being read is at fault for its size; the others merely lost their
+  // connection.
   auto const culprit = queue_.next_to_answer();
   ended_.clear();
   queue_.on_lost(ended_);
   if (code == errc::reply_too_large) {
     if (!ended_.empty() && culprit == ended_.front().tag) {
-      finish(call_of(*culprit), failure{.code = code, .effect = effect::unknown, .phase = phase::read, .detail = why.detail}, t);
+      finish(call_of(*culprit),
+             failure{.code = code, .effect = effect::unknown, .phase = phase::read, .detail = why.detail}, t);
       ended_.erase(ended_.begin());
     }
     code = errc::connection_lost;
@@ -198,11 +204,11 @@ void connection_core::lose(errc code, std::string note, time_point t) {
   run(actions, t);
 }
 
-void connection_core::end_all(std::vector<ended_call>& ended, errc code, std::string_view note, time_point t) {
+void connection_core::end_all(std::vector<ended_call>& ended, errc code, std::string_view note,
+                              time_point t) {
   auto const text = note.empty() ? place_ : placed({}, note).detail;
   for (auto const& e : ended) {
-    finish(call_of(e.tag),
-           failure{.code = code, .effect = e.effect, .phase = e.phase, .detail = text}, t);
+    finish(call_of(e.tag), failure{.code = code, .effect = e.effect, .phase = e.phase, .detail = text}, t);
   }
   ended.clear();
 }
@@ -293,7 +299,8 @@ void connection_core::settle(time_point t) {
   if (queue_.half_written()) lose(errc::connection_lost, "given up with a command written in part", t);
   if (queue_.crowded()) lose(errc::connection_stalled, "too many late replies are owed", t);
   if (retiring_ && queue_.settled()) {
-    tell_lost(placed({.code = errc::server_error, .server = server_errc::readonly, .effect = effect::none}, {}));
+    tell_lost(
+        placed({.code = errc::server_error, .server = server_errc::readonly, .effect = effect::none}, {}));
     run(life_.retire(queue_.has_waiting(), t), t);
     ended_.clear();
     queue_.on_lost(ended_);
@@ -311,11 +318,12 @@ void connection_core::settle(time_point t) {
   if (auto const next = queue_.next_wakeup()) also(*next);
   if (closing_ && !closed() && close_by_.is_set()) also(close_by_.at());
   if (!wanted) {
-    // A ready connection keeps its timer for the next call. It fires once, finds nothing due, and is not armed anew.
+    // A ready connection keeps its timer for the next call. It fires once, finds nothing due, and is not
+    // armed anew.
     if (life_.state() != link_state::ready && std::exchange(armed_, std::nullopt)) port_.disarm();
   } else if (!armed_ || *wanted < *armed_) {
-    // A timer that is too early is left alone: when it fires nothing is due and it is armed anew. So a stream of calls
-    // that are answered in time costs one timer per limit, not one per call.
+    // A timer that is too early is left alone: when it fires nothing is due and it is armed anew. So a stream
+    // of calls that are answered in time costs one timer per limit, not one per call.
     armed_ = *wanted;
     port_.arm(*wanted);
   }
@@ -363,10 +371,12 @@ void connection_core::finish_answered(pending_call* call, time_point t) {
 }
 
 void connection_core::send_again(pending_call* call, time_point t) {
-  // Not through the inbox: a client that is closing still owes this call its end, and a cancellation must find it.
+  // Not through the inbox: a client that is closing still owes this call its end, and a cancellation must
+  // find it.
   call->charged_bytes = call->wire().size();
   gate_->queue(call->charged_bytes);
-  if (call->by.passed(t)) return finish(call, failure{.code = errc::deadline_exceeded, .effect = effect::none}, t);
+  if (call->by.passed(t))
+    return finish(call, failure{.code = errc::deadline_exceeded, .effect = effect::none}, t);
   call->id = queue_.submit({tag_of(call), call->wire().size(), call->replies, call->by, call->own_budget}, t);
 }
 

@@ -11,7 +11,8 @@ using namespace std::chrono_literals;
 result<void> wrong(std::string text) {
   auto detail = std::make_shared<failure_detail>();
   detail->note = std::move(text);
-  return failure{.code = errc::bad_option, .effect = effect::none, .rejected = true, .detail = std::move(detail)};
+  return failure{
+      .code = errc::bad_option, .effect = effect::none, .rejected = true, .detail = std::move(detail)};
 }
 
 template <class T>
@@ -64,7 +65,8 @@ result<void> check(client_options const& o) {
     return wrong("login.client_name must be printable ASCII without spaces");
   }
   if (o.address.unix_path.size() > 107) return wrong("address.unix_path is longer than 107 bytes");
-  if (o.address.unix_path.find('\0') != std::string::npos) return wrong("address.unix_path contains a zero byte");
+  if (o.address.unix_path.find('\0') != std::string::npos)
+    return wrong("address.unix_path contains a zero byte");
   if (o.address.host.find('\0') != std::string::npos) return wrong("address.host contains a zero byte");
   return {};
 }
@@ -104,7 +106,8 @@ result<client_options> client_options::resolved() const {
 std::string client_options::endpoint_text() const {
   if (!address.unix_path.empty()) return address.unix_path;
   bool const v6 = address.host.find(':') != std::string::npos;
-  return v6 ? fmt::format("[{}]:{}", address.host, address.port) : fmt::format("{}:{}", address.host, address.port);
+  return v6 ? fmt::format("[{}]:{}", address.host, address.port)
+            : fmt::format("{}:{}", address.host, address.port);
 }
 
 }  // namespace redoubt

@@ -35,7 +35,8 @@ struct name_resolver::shared_state {
     if (down) return;
     auto const entry = waiting.find(who);
     for (auto& w : entry->second) {
-      asio::post(w.executor, [done = std::move(w.done), code, found]() mutable { done(code, std::move(found)); });
+      asio::post(w.executor,
+                 [done = std::move(w.done), code, found]() mutable { done(code, std::move(found)); });
     }
     waiting.erase(entry);
   }
@@ -60,7 +61,8 @@ name_resolver::addresses look_up(std::string const& host, std::uint16_t port) {
 }  // namespace
 
 name_resolver::name_resolver(asio::execution_context& context)
-    : asio::execution_context::service(context), state_(std::make_shared<shared_state>()) {}
+    : asio::execution_context::service(context),
+      state_(std::make_shared<shared_state>()) {}
 
 void name_resolver::resolve(std::string const& host, std::uint16_t port, asio::any_io_executor executor,
                             handler done) {

@@ -16,7 +16,9 @@ errc connect_error(boost::system::error_code const& error) noexcept {
 }
 
 stream_transport::stream_transport(executor_type strand, client_options const& options)
-    : strand_(strand), where_(options.address), socket_(strand) {}
+    : strand_(strand),
+      where_(options.address),
+      socket_(strand) {}
 
 void stream_transport::async_resolve(name_resolver::handler handler) {
   addresses known;

@@ -11,7 +11,8 @@ namespace {
 failure wrong(std::string text) {
   auto detail = std::make_shared<failure_detail>();
   detail->note = std::move(text);
-  return failure{.code = errc::bad_option, .effect = effect::none, .rejected = true, .detail = std::move(detail)};
+  return failure{
+      .code = errc::bad_option, .effect = effect::none, .rejected = true, .detail = std::move(detail)};
 }
 
 int hex_value(char c) noexcept {
@@ -56,7 +57,8 @@ result<url_parts> parse_unix(std::string_view rest) {
   if (!path || path->empty() || path->front() != '/') {
     return wrong("url: a unix URL needs an absolute path, as in unix:///run/redis.sock");
   }
-  if (path->size() > 107) return wrong(fmt::format("url: path of {} bytes, a unix socket's has at most 107", path->size()));
+  if (path->size() > 107)
+    return wrong(fmt::format("url: path of {} bytes, a unix socket's has at most 107", path->size()));
   if (path->find('\0') != std::string::npos) return wrong("url: the path contains a zero byte");
   out.unix_path = *path;
   if (query != std::string_view::npos) {
@@ -75,7 +77,8 @@ std::optional<failure> parse_login(std::string_view text, url_parts& out) {
   if (!user) return wrong("url: bad percent-encoding in the user name");
   out.user = *user;
   if (colon == std::string_view::npos) {
-    if (!out.user.empty()) return wrong("url: a user name needs a password, as in redis://user:password@host");
+    if (!out.user.empty())
+      return wrong("url: a user name needs a password, as in redis://user:password@host");
     return std::nullopt;
   }
   auto const password = decoded(text.substr(colon + 1));
@@ -114,7 +117,8 @@ std::optional<failure> parse_host(std::string_view text, url_parts& out) {
   }
   if (out.host.empty()) return wrong("url: host is missing");
   for (char const c : out.host) {
-    if (c <= ' ' || c == 127 || c == '/' || c == '@') return wrong("url: host contains a character that no host has");
+    if (c <= ' ' || c == 127 || c == '/' || c == '@')
+      return wrong("url: host contains a character that no host has");
   }
   if (!port.empty() && (!parse_number(port, out.port) || out.port == 0)) {
     // Not shown: where the host was forgotten, this is the password.
@@ -131,7 +135,8 @@ result<url_parts> parse_url(std::string_view url) {
   }
   for (std::size_t i = 0; i < url.size(); ++i) {
     if (url[i] <= ' ' || url[i] == 127) {
-      return wrong(fmt::format("url: a space or control character at position {} must be percent-encoded", i));
+      return wrong(
+          fmt::format("url: a space or control character at position {} must be percent-encoded", i));
     }
   }
   constexpr std::string_view unix_scheme = "unix://";
@@ -145,12 +150,14 @@ result<url_parts> parse_url(std::string_view url) {
   auto rest = url.substr(tcp_scheme.size());
   url_parts out;
   if (auto const query = rest.find('?'); query != std::string_view::npos) {
-    return wrong(fmt::format("url: '?' at position {}: redis:// takes no parameters", query + tcp_scheme.size()));
+    return wrong(
+        fmt::format("url: '?' at position {}: redis:// takes no parameters", query + tcp_scheme.size()));
   }
   auto const slash = rest.find('/');
   auto authority = rest.substr(0, slash);
   if (auto const at = authority.rfind('@'); at != std::string_view::npos) {
-    if (authority.find('@') != at) return wrong("url: '@' in the user name or password must be written as %40");
+    if (authority.find('@') != at)
+      return wrong("url: '@' in the user name or password must be written as %40");
     if (auto f = parse_login(authority.substr(0, at), out)) return *f;
     authority.remove_prefix(at + 1);
   } else if (slash != std::string_view::npos && rest.find('@', slash) != std::string_view::npos) {

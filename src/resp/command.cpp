@@ -17,20 +17,21 @@ bool same_word(std::string_view a, std::string_view upper) noexcept {
 
 // Sorted by nothing in particular: first letter and length are tested before any comparison.
 constexpr std::array refused_names = {
-    std::string_view("ASKING"),     std::string_view("AUTH"),       std::string_view("BLPOP"),
-    std::string_view("BRPOP"),      std::string_view("BLMOVE"),     std::string_view("BLMPOP"),
-    std::string_view("BRPOPLPUSH"), std::string_view("BZPOPMIN"),   std::string_view("BZPOPMAX"),
-    std::string_view("BZMPOP"),     std::string_view("DISCARD"),    std::string_view("EXEC"),
-    std::string_view("HELLO"),      std::string_view("MONITOR"),    std::string_view("MULTI"),
-    std::string_view("PSUBSCRIBE"), std::string_view("PSYNC"),      std::string_view("PUNSUBSCRIBE"),
-    std::string_view("QUIT"),       std::string_view("READONLY"),   std::string_view("READWRITE"),
-    std::string_view("REPLCONF"),   std::string_view("RESET"),      std::string_view("SELECT"),
-    std::string_view("SSUBSCRIBE"), std::string_view("SUBSCRIBE"),  std::string_view("SUNSUBSCRIBE"),
+    std::string_view("ASKING"),     std::string_view("AUTH"),        std::string_view("BLPOP"),
+    std::string_view("BRPOP"),      std::string_view("BLMOVE"),      std::string_view("BLMPOP"),
+    std::string_view("BRPOPLPUSH"), std::string_view("BZPOPMIN"),    std::string_view("BZPOPMAX"),
+    std::string_view("BZMPOP"),     std::string_view("DISCARD"),     std::string_view("EXEC"),
+    std::string_view("HELLO"),      std::string_view("MONITOR"),     std::string_view("MULTI"),
+    std::string_view("PSUBSCRIBE"), std::string_view("PSYNC"),       std::string_view("PUNSUBSCRIBE"),
+    std::string_view("QUIT"),       std::string_view("READONLY"),    std::string_view("READWRITE"),
+    std::string_view("REPLCONF"),   std::string_view("RESET"),       std::string_view("SELECT"),
+    std::string_view("SSUBSCRIBE"), std::string_view("SUBSCRIBE"),   std::string_view("SUNSUBSCRIBE"),
     std::string_view("SYNC"),       std::string_view("UNSUBSCRIBE"), std::string_view("UNWATCH"),
-    std::string_view("WAIT"),       std::string_view("WAITAOF"),    std::string_view("WATCH"),
+    std::string_view("WAIT"),       std::string_view("WAITAOF"),     std::string_view("WATCH"),
 };
 
-/// For each first letter the lengths of the refused names, one bit each: says no to nearly every command at once.
+/// For each first letter the lengths of the refused names, one bit each: says no to nearly every command at
+/// once.
 constexpr auto refused_lengths = [] {
   std::array<std::uint32_t, 256> bits{};
   for (auto const name : refused_names) {
@@ -44,7 +45,8 @@ constexpr auto refused_lengths = [] {
 bool is_refused(std::string_view name) noexcept {
   auto const lengths = refused_lengths[static_cast<unsigned char>(name.front())];
   if (name.size() > 31 || ((lengths >> name.size()) & 1) == 0) return false;
-  return std::any_of(refused_names.begin(), refused_names.end(), [&](auto refused) { return same_word(name, refused); });
+  return std::any_of(refused_names.begin(), refused_names.end(),
+                     [&](auto refused) { return same_word(name, refused); });
 }
 
 }  // namespace
@@ -110,7 +112,8 @@ pipeline& pipeline::add(command const& c) {
 
 bool cannot_share_connection(command const& c) noexcept {
   auto const name = c.name();
-  if (name.empty()) return true;  // Redis treats an empty name as a protocol quirk of its own; nothing useful is lost.
+  if (name.empty())
+    return true;  // Redis treats an empty name as a protocol quirk of its own; nothing useful is lost.
   if (is_refused(name)) return true;
   if (same_word(name, "CLIENT")) {
     auto const sub = c[1];
@@ -118,7 +121,8 @@ bool cannot_share_connection(command const& c) noexcept {
            same_word(sub, "NO-TOUCH") || same_word(sub, "NO-EVICT") || same_word(sub, "SETNAME");
   }
   if (same_word(name, "XREAD") || same_word(name, "XREADGROUP")) {
-    // What follows STREAMS are keys, and what follows GROUP a group and a consumer: all may be called anything.
+    // What follows STREAMS are keys, and what follows GROUP a group and a consumer: all may be called
+    // anything.
     for (std::size_t i = 1; i < c.size(); ++i) {
       auto const word = c[i];
       if (same_word(word, "STREAMS")) return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The one file that includes hiredis. Builds against 0.14 and 1.x: the callback table is filled by name and the type
-// of an array's element count is deduced from it.
+// The one file that includes hiredis. Builds against 0.14 and 1.x: the callback table is filled by name and
+// the type of an array's element count is deduced from it.
 #include <redoubt/resp/reader.hpp>
 
 #include <algorithm>
@@ -54,7 +54,8 @@ struct reader::impl {
   template <class Count>
   static void* on_array(redisReadTask const* task, Count count) {
     auto& self = *static_cast<impl*>(task->privdata);
-    // hiredis refuses negative counts other than -1, and counts above INT_MAX, as a protocol error before this.
+    // hiredis refuses negative counts other than -1, and counts above INT_MAX, as a protocol error before
+    // this.
     if (static_cast<std::size_t>(count) > self.options.array_elements) {
       self.fail(errc::reply_too_large,
                 fmt::format("array of {} elements, the bound is {}", count, self.options.array_elements));
@@ -125,9 +126,9 @@ struct reader::impl {
     if (pending() == 0) return true;
     std::string_view const rest(handle->buf + handle->pos, pending());
     if (std::string_view("+-:$*").find(rest.front()) != std::string_view::npos) return true;
-    fail(errc::protocol_error, fmt::format("unexpected first byte 0x{:02x} in \"{}\"",
-                                           static_cast<unsigned>(static_cast<unsigned char>(rest.front())),
-                                           escaped(rest, 16)));
+    fail(errc::protocol_error,
+         fmt::format("unexpected first byte 0x{:02x} in \"{}\"",
+                     static_cast<unsigned>(static_cast<unsigned char>(rest.front())), escaped(rest, 16)));
     return false;
   }
 
@@ -141,8 +142,8 @@ struct reader::impl {
     }
   }
 
-  /// While a reply is incomplete: refuses what it announces but may not have, before its bytes are kept, and lines that
-  /// do not end, which hiredis would search again with every piece that arrives.
+  /// While a reply is incomplete: refuses what it announces but may not have, before its bytes are kept, and
+  /// lines that do not end, which hiredis would search again with every piece that arrives.
   void check_incomplete() {
     if (handle->ridx < 0) return;
     auto const type = innermost(*handle).type;

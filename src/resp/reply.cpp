@@ -50,8 +50,8 @@ server_errc code_of(std::string_view leading) noexcept {
 std::string_view first_word(std::string_view line) noexcept { return line.substr(0, line.find(' ')); }
 
 // Redis up to 6 wraps what a command inside a script answered: "ERR Error running script (call to f_<sha>):
-// @user_script:1: -OOM command not allowed ...". The inner word is the one that counts, if it is one: what a script
-// says itself may contain ": -" too, as in "balance: -5".
+// @user_script:1: -OOM command not allowed ...". The inner word is the one that counts, if it is one: what a
+// script says itself may contain ": -" too, as in "balance: -5".
 std::string_view wrapped_word(std::string_view line) noexcept {
   if (!line.starts_with("ERR Error running script")) return {};
   auto const at = line.find(": -");
@@ -76,8 +76,8 @@ server_error parse_server_error(std::string_view line) {
   // "reached", or "+ cluster connections reached".
   if (line.starts_with("ERR max number of clients")) out.code = server_errc::max_clients;
   if (auto const inner = wrapped_word(line); !inner.empty()) out.code = code_of(inner);
-  // A script that failed half way has executed what stood before the failing line. Redis marks such errors with the
-  // script's name; a refusal before the script started carries no such mark.
+  // A script that failed half way has executed what stood before the failing line. Redis marks such errors
+  // with the script's name; a refusal before the script started carries no such mark.
   bool const inside_script = line.find("user_script:") != std::string_view::npos ||
                              line.find(" script: ") != std::string_view::npos ||
                              line.find("Error running script") != std::string_view::npos;
@@ -95,7 +95,8 @@ effect effect_inside_script(server_error const& error) noexcept {
   };
   std::string_view const text = error.text;
   bool const not_started =
-      std::any_of(refusals.begin(), refusals.end(), [text](std::string_view r) { return text.starts_with(r); }) ||
+      std::any_of(refusals.begin(), refusals.end(),
+                  [text](std::string_view r) { return text.starts_with(r); }) ||
       (error.code == server_errc::noperm && (text.find(" to run the 'eval") != std::string_view::npos ||
                                              text.find(" to run the 'fcall") != std::string_view::npos));
   return not_started && error.effect == effect::none ? effect::none : effect::unknown;

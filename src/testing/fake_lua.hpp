@@ -30,7 +30,7 @@ class script_engine {
   void run(call& c, std::string const& sha1, std::size_t first_key, std::size_t keys, bool read_only);
 
   // --- For the functions that Lua calls
-  // ----------------------------------------------------------------------------
+  // ----------------------------------------------------------------------
 
   /// What is known about the script that runs.
   struct current {

@@ -17,7 +17,10 @@ namespace detail {
 
 /// One connection of the network, known to both of its ends.
 struct sim_link : std::enable_shared_from_this<sim_link> {
-  sim_link(world_core& c, sim_host& h, sim_transport::executor_type s) : core(c), host(h), strand(std::move(s)) {
+  sim_link(world_core& c, sim_host& h, sim_transport::executor_type s)
+      : core(c),
+        host(h),
+        strand(std::move(s)) {
     ++core.open_links;
   }
   ~sim_link() {
@@ -28,9 +31,10 @@ struct sim_link : std::enable_shared_from_this<sim_link> {
   sim_host& host;
   sim_transport::executor_type strand;
   fake_server::session session = 0;
-  bool closed = false;   // by the client
-  bool ended = false;    // by the server or by the network; the client sees it once it has read what came before
-  bool broken = false;   // with a reset
+  bool closed = false;  // by the client
+  bool ended =
+      false;  // by the server or by the network; the client sees it once it has read what came before
+  bool broken = false;     // with a reset
   time_point up_free{};    // towards the server: nothing overtakes
   time_point down_free{};  // towards the client
   std::size_t in_window = 0;
@@ -185,8 +189,8 @@ void world_core::pump(sim_host& h) {
 std::shared_ptr<redoubt::detail::connection> sim_connection_factory::make(
     asio::any_io_executor const& executor, client_options const& options,
     std::shared_ptr<redoubt::detail::load_gate> gate) {
-  return std::make_shared<redoubt::detail::basic_connection<sim_transport>>(executor, options, std::move(gate),
-                                                                            core_.random());
+  return std::make_shared<redoubt::detail::basic_connection<sim_transport>>(executor, options,
+                                                                            std::move(gate), core_.random());
 }
 
 }  // namespace detail
@@ -200,11 +204,12 @@ sim_transport::~sim_transport() { close(); }
 
 void sim_transport::async_resolve(std::function<void(errc, addresses)> done) {
   bool const fails = core_.happens(core_.faults.resolve_fails_ppm);
-  core_.at(core_.now() + core_.faults.resolve_delay, [strand = strand_, d = std::move(done), fails, name = endpoint_] {
-    asio::post(strand, [d, fails, name] {
-      d(fails ? errc::resolve_failed : errc::unspecified, fails ? addresses{} : addresses{name});
-    });
-  });
+  core_.at(core_.now() + core_.faults.resolve_delay,
+           [strand = strand_, d = std::move(done), fails, name = endpoint_] {
+             asio::post(strand, [d, fails, name] {
+               d(fails ? errc::resolve_failed : errc::unspecified, fails ? addresses{} : addresses{name});
+             });
+           });
 }
 
 std::size_t sim_transport::adopt(addresses found) {

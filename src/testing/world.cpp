@@ -67,7 +67,8 @@ void world::run(asio::awaitable<void> work, duration limit) {
 
 void world::finish(bool const& done, std::exception_ptr const& error, duration limit) {
   if (!run_until([&done] { return done; }, limit)) {
-    throw std::runtime_error("redoubt::testing::world: the coroutine did not end within its limit of virtual time");
+    throw std::runtime_error(
+        "redoubt::testing::world: the coroutine did not end within its limit of virtual time");
   }
   if (error) std::rethrow_exception(error);
 }
@@ -81,8 +82,8 @@ world_core::world_core(std::uint64_t seed) : random(seed), seed_(seed) {
 }
 
 world_core::~world_core() {
-  // Events hold handlers, and handlers hold objects of the context: they go first, and none may be added while the
-  // context destroys what was posted to it.
+  // Events hold handlers, and handlers hold objects of the context: they go first, and none may be added
+  // while the context destroys what was posted to it.
   ending_ = true;
   while (!heap_.empty()) heap_ = {};
   for (auto& h : hosts_) forget_links(*h);
@@ -98,7 +99,9 @@ void world_core::poll() {
   io.poll();
 }
 
-time_point world_core::next_event() const noexcept { return heap_.empty() ? time_point::max() : heap_.top().when; }
+time_point world_core::next_event() const noexcept {
+  return heap_.empty() ? time_point::max() : heap_.top().when;
+}
 
 bool world_core::step() {
   poll();
@@ -130,8 +133,9 @@ sim_host& world_core::host(std::string const& endpoint) {
 
 duration world_core::latency() {
   auto const spread = faults.latency_max - faults.latency_min;
-  return faults.latency_min + duration(static_cast<duration::rep>(
-                                  random.below(static_cast<std::uint64_t>(std::max<duration::rep>(spread.count(), 0)) + 1)));
+  return faults.latency_min +
+         duration(static_cast<duration::rep>(
+             random.below(static_cast<std::uint64_t>(std::max<duration::rep>(spread.count(), 0)) + 1)));
 }
 
 void world_core::trace(std::uint64_t word) noexcept {
@@ -144,10 +148,13 @@ void world_core::trace(std::string_view bytes) noexcept {
 
 namespace {
 
-/// A wait in virtual time. The handler lives in a shared state, so that the events that refer to it can be copied.
+/// A wait in virtual time. The handler lives in a shared state, so that the events that refer to it can be
+/// copied.
 class virtual_timer final : public timer_backend {
  public:
-  virtual_timer(world_core& core, asio::any_io_executor executor) : core_(core), executor_(std::move(executor)) {}
+  virtual_timer(world_core& core, asio::any_io_executor executor)
+      : core_(core),
+        executor_(std::move(executor)) {}
   ~virtual_timer() override { virtual_timer::cancel(); }
 
   void wait(time_point when, handler done) override {
@@ -170,7 +177,9 @@ class virtual_timer final : public timer_backend {
 
  private:
   struct state {
-    state(world_core& c, asio::any_io_executor e, handler d) : core(c), executor(std::move(e)) { done.emplace(std::move(d)); }
+    state(world_core& c, asio::any_io_executor e, handler d) : core(c), executor(std::move(e)) {
+      done.emplace(std::move(d));
+    }
     world_core& core;
     asio::any_io_executor executor;
     std::optional<handler> done;

@@ -103,7 +103,8 @@ class virtual_time final : public time_source {
 class sim_connection_factory final : public redoubt::detail::connection_factory {
  public:
   sim_connection_factory(asio::execution_context& context, world_core& core)
-      : redoubt::detail::connection_factory(context), core_(core) {}
+      : redoubt::detail::connection_factory(context),
+        core_(core) {}
   [[nodiscard]] std::shared_ptr<redoubt::detail::connection> make(
       asio::any_io_executor const& executor, client_options const& options,
       std::shared_ptr<redoubt::detail::load_gate> gate) override;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The call queue: how calls end before their reply, in the middle of a write, by their caller, with their connection.
+// The call queue: how calls end before their reply, in the middle of a write, by their caller, with their
+// connection.
 #include <redoubt/fsm/call_queue.hpp>
 
 #include <algorithm>

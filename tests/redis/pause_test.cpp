@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A frozen redis-server under load: how long callers wait, what they are told, and what was executed all the same.
+// A frozen redis-server under load: how long callers wait, what they are told, and what was executed all the
+// same.
 #include <unistd.h>
 
 #include <algorithm>
@@ -55,11 +56,12 @@ class load {
       std::lock_guard const lock(mutex_);
       records_.push_back(std::move(r));
     }
-    client_.async_call(increment ? command("INCR", one->key) : command("GET", one->key), {}, [this, one](result<reply> got) {
-      one->ended = steady::now();
-      one->got = std::move(got);
-      ++ended_;
-    });
+    client_.async_call(increment ? command("INCR", one->key) : command("GET", one->key), {},
+                       [this, one](result<reply> got) {
+                         one->ended = steady::now();
+                         one->got = std::move(got);
+                         ++ended_;
+                       });
   }
 
   void wait_for_all() {
@@ -81,7 +83,8 @@ TEST(paused_server, every_wait_is_bounded_and_every_failure_is_truthful) {
   client redis(context.io(), {.address = {.port = static_cast<std::uint16_t>(server.port())},
                               .timeouts = {.connect = limit, .attempt = limit, .call = limit}});
   for (int i = 0; i < 600; ++i) {
-    ASSERT_TRUE(call(redis, command("SET", "get:" + std::to_string(i), "value:" + std::to_string(i)), {.budget = 5s}));
+    ASSERT_TRUE(call(redis, command("SET", "get:" + std::to_string(i), "value:" + std::to_string(i)),
+                     {.budget = 5s}));
   }
   load calls(redis);
   auto const before = resident_kib();
@@ -112,7 +115,8 @@ TEST(paused_server, every_wait_is_bounded_and_every_failure_is_truthful) {
     ASSERT_TRUE(now_there) << now_there.error();
     if (*r->got) {
       if (!r->increment) {
-        EXPECT_EQ((*r->got)->as_string(), "value:" + r->key.substr(4)) << "a reply that belongs to another call";
+        EXPECT_EQ((*r->got)->as_string(), "value:" + r->key.substr(4))
+            << "a reply that belongs to another call";
       } else {
         EXPECT_EQ(now_there->as_string(), "1");
       }
@@ -128,10 +132,10 @@ TEST(paused_server, every_wait_is_bounded_and_every_failure_is_truthful) {
     }
   }
   auto const ms = [](duration d) { return std::chrono::duration<double, std::milli>(d).count(); };
-  std::cout << n << " calls, longest wait " << ms(longest) << " ms = " << ms(longest) / ms(limit) << " of the limit; of "
-            << failed_increments << " INCR that failed, " << executed_though_failed
-            << " were executed; first success after resume " << (recovery ? ms(*recovery) : -1) << " ms; memory +"
-            << static_cast<long>(after) - static_cast<long>(before) << " KiB\n";
+  std::cout << n << " calls, longest wait " << ms(longest) << " ms = " << ms(longest) / ms(limit)
+            << " of the limit; of " << failed_increments << " INCR that failed, " << executed_though_failed
+            << " were executed; first success after resume " << (recovery ? ms(*recovery) : -1)
+            << " ms; memory +" << static_cast<long>(after) - static_cast<long>(before) << " KiB\n";
   EXPECT_GE(failed_increments, 500);
   EXPECT_LE(executed_though_failed, 80);
   ASSERT_TRUE(recovery);
@@ -175,7 +179,8 @@ TEST(restarted_server, C85_first_success_within_the_stated_backoff) {
   server.start();
   auto const recovery = first_success(redis, 5s);
   ASSERT_TRUE(recovery);
-  std::cout << "first success " << std::chrono::duration<double, std::milli>(*recovery).count() << " ms after the port was open\n";
+  std::cout << "first success " << std::chrono::duration<double, std::milli>(*recovery).count()
+            << " ms after the port was open\n";
   EXPECT_LE(*recovery, strict() ? duration(260ms) : duration(2s));
 }
 

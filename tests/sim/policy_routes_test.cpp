@@ -38,8 +38,7 @@ struct policy_routes : ::testing::Test {
   }
 };
 
-// --- catalog
-// -----------------------------------------------------------------------------------------------------
+// --- catalog -----------------------------------------------------------------------------------------------
 
 using cache = cache_aside<std::string, std::string>;
 
@@ -89,8 +88,7 @@ TEST_F(policy_routes, A_23_C101_a_full_server_still_serves_reads_and_costs_no_re
   EXPECT_EQ(c.snapshot().write_failures, 1u);
 }
 
-// --- login
-// -------------------------------------------------------------------------------------------------------
+// --- login -------------------------------------------------------------------------------------------------
 
 using limiter = rate_limiter<fixed_window, fail_closed>;
 
@@ -186,8 +184,7 @@ TEST_F(policy_routes, A_32_A_35_C114_an_outage_is_unavailable_within_the_limit_a
   EXPECT_EQ(l.snapshot().unavailable, 21u);
 }
 
-// --- payment
-// -----------------------------------------------------------------------------------------------------
+// --- payment -----------------------------------------------------------------------------------------------
 
 using payment = admission<fail_closed>;
 
@@ -251,8 +248,7 @@ TEST_F(policy_routes, C120_a_lost_reply_is_unavailable_and_the_entry_keeps_repea
   EXPECT_EQ(world.run(enter(p)).verdict(), verdict::admitted);
 }
 
-// --- health
-// ------------------------------------------------------------------------------------------------------
+// --- health ------------------------------------------------------------------------------------------------
 
 asio::awaitable<probe_report> look(write_probe<>& p) {
   auto out = co_await p.report();
@@ -325,8 +321,7 @@ TEST_F(policy_routes, A_46_the_probe_leaves_a_small_key_with_a_short_life) {
   EXPECT_LE(server().ttl("shop:health:write", world.now()).value(), 60s);
 }
 
-// --- waits
-// -------------------------------------------------------------------------------------------------------
+// --- waits -------------------------------------------------------------------------------------------------
 
 asio::awaitable<result<reply>> read(retrying<client>& c) {
   auto out = co_await c.async_call(command("GET", "shop:price:A-1"));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The route policies over the real client under random faults. What must hold whatever happens: no route waits longer than
-// its computed worst case, no more loads at a time than slots, no limiter or admission grants more than it may, every
-// counter balances.
+// The route policies over the real client under random faults. What must hold whatever happens: no route
+// waits longer than its computed worst case, no more loads at a time than slots, no limiter or admission
+// grants more than it may, every counter balances.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -64,7 +64,8 @@ class shop_run {
     }
     if (random_.chance(1, 3)) world_.at(world_.now() + some(2'000ms), [&redis] { redis.flush_scripts(); });
     world_.at(world_.now() + 4s, [] {});
-    EXPECT_TRUE(world_.run_until([this] { return started_ == 60 && running_ == 0 && loads_ == 0; }, 20s)) << "routes that never end";
+    EXPECT_TRUE(world_.run_until([this] { return started_ == 60 && running_ == 0 && loads_ == 0; }, 20s))
+        << "routes that never end";
     check_balance();
     out_.hash = world_.trace_hash();
     out_.routes = static_cast<std::uint64_t>(started_);
@@ -72,7 +73,9 @@ class shop_run {
   }
 
  private:
-  duration some(duration most) { return duration(static_cast<duration::rep>(random_.below(static_cast<std::uint64_t>(most.count())))); }
+  duration some(duration most) {
+    return duration(static_cast<duration::rep>(random_.below(static_cast<std::uint64_t>(most.count()))));
+  }
 
   asio::awaitable<std::string> load(std::string key) {
     ++loads_;
@@ -128,9 +131,7 @@ class shop_run {
           out_.unavailable += t.verdict() == verdict::unavailable;
         });
         break;
-      default:
-        probe_.check({}, [this, ended](bool) { ended(probe_.worst_case(), "probe"); });
-        break;
+      default: probe_.check({}, [this, ended](bool) { ended(probe_.worst_case(), "probe"); }); break;
     }
   }
 

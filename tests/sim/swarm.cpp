@@ -18,8 +18,8 @@ using namespace redoubt;
 using namespace std::chrono_literals;
 namespace asio = boost::asio;
 
-/// One call of the run: what was asked, what came back. Every call has a key and a value of its own, so a reply that
-/// belongs to another call cannot go unnoticed.
+/// One call of the run: what was asked, what came back. Every call has a key and a value of its own, so a
+/// reply that belongs to another call cannot go unnoticed.
 struct asked {
   enum class kind { set, get, incr, pipeline, transaction, eval } what = kind::set;
   std::string key;
@@ -51,7 +51,8 @@ class run_of_seed {
     world_.network() = testing::draw_faults(random_);
     auto const calls = 20 + random_.below(60);
     for (std::uint64_t i = 0; i < calls; ++i) {
-      world_.at(world_.now() + duration(static_cast<duration::rep>(random_.below(3'000'000'000))), [this] { start_one(); });
+      world_.at(world_.now() + duration(static_cast<duration::rep>(random_.below(3'000'000'000))),
+                [this] { start_one(); });
     }
     plan_outages();
     world_.at(end_of_faults_ + 1ms, [] {});
@@ -73,12 +74,15 @@ class run_of_seed {
   void plan_outages() {
     auto const start = world_.now();
     end_of_faults_ = start + 3s;
-    auto const when = [&] { return start + duration(static_cast<duration::rep>(random_.below(3'000'000'000))); };
+    auto const when = [&] {
+      return start + duration(static_cast<duration::rep>(random_.below(3'000'000'000)));
+    };
     auto& redis = world_.redis();
     if (random_.chance(1, 2)) {
       auto const t = when();
       world_.at(t, [&redis] { redis.pause(); });
-      world_.at(t + duration(static_cast<duration::rep>(random_.below(2'000'000'000))), [&redis] { redis.resume(); });
+      world_.at(t + duration(static_cast<duration::rep>(random_.below(2'000'000'000))),
+                [&redis] { redis.resume(); });
     }
     if (random_.chance(1, 3)) {
       auto const t = when();
@@ -86,7 +90,8 @@ class run_of_seed {
         redis.kill();
         killed_ = true;
       });
-      world_.at(t + duration(static_cast<duration::rep>(random_.below(1'000'000'000))), [&redis] { redis.restart(); });
+      world_.at(t + duration(static_cast<duration::rep>(random_.below(1'000'000'000))),
+                [&redis] { redis.restart(); });
     }
     if (random_.chance(1, 4)) {
       auto const t = when();
@@ -101,8 +106,9 @@ class run_of_seed {
     if (random_.chance(1, 4)) world_.at(when(), [&redis] { redis.flush_scripts(); });
     if (random_.chance(1, 4)) world_.at(when(), [&redis] { redis.pause_writes(300ms); });
     using fault = testing::fake_server::fault;
-    for (auto const kind : {fault::kind::delay, fault::kind::drop_reply, fault::kind::cut, fault::kind::silent,
-                            fault::kind::reset_before_execution, fault::kind::reset_after_execution}) {
+    for (auto const kind :
+         {fault::kind::delay, fault::kind::drop_reply, fault::kind::cut, fault::kind::silent,
+          fault::kind::reset_before_execution, fault::kind::reset_after_execution}) {
       if (!random_.chance(1, 3)) continue;
       redis->inject({.what = kind,
                      .delay = duration(static_cast<duration::rep>(random_.below(400'000'000))),
@@ -145,21 +151,28 @@ class run_of_seed {
   void send(std::shared_ptr<asked> const& call, call_options options) {
     auto const slot = call->cancel.slot();
     auto const single = [&] {
-      return asio::bind_cancellation_slot(slot, [this, call](result<reply> r) { ended(*call, std::move(r)); });
+      return asio::bind_cancellation_slot(slot,
+                                          [this, call](result<reply> r) { ended(*call, std::move(r)); });
     };
     auto const key = "s:" + call->key;
     switch (call->what) {
       case asked::kind::set: client_->async_call(command("SET", key, call->value), options, single()); break;
-      case asked::kind::get: client_->async_call(command("GET", "preset", call->key), options, single()); break;
+      case asked::kind::get:
+        client_->async_call(command("GET", "preset", call->key), options, single());
+        break;
       case asked::kind::incr: client_->async_call(command("INCR", key), options, single()); break;
       case asked::kind::pipeline:
-        client_->async_pipeline(pipeline(command("SET", key, call->value), command("GET", key), command("ECHO", call->value)),
-                                options, asio::bind_cancellation_slot(slot, [this, call](replies r) { ended(*call, std::move(r)); }));
+        client_->async_pipeline(
+            pipeline(command("SET", key, call->value), command("GET", key), command("ECHO", call->value)),
+            options,
+            asio::bind_cancellation_slot(slot, [this, call](replies r) { ended(*call, std::move(r)); }));
         break;
       case asked::kind::transaction:
-        client_->async_transaction(
-            transaction(command("SET", key, call->value), command("GET", key)), options,
-            asio::bind_cancellation_slot(slot, [this, call](result<replies> r) { ended(*call, std::move(r)); }));
+        client_->async_transaction(transaction(command("SET", key, call->value), command("GET", key)),
+                                   options,
+                                   asio::bind_cancellation_slot(slot, [this, call](result<replies> r) {
+                                     ended(*call, std::move(r));
+                                   }));
         break;
       case asked::kind::eval:
         client_->async_eval(append_, keys(call->key), args(call->value), options, single());
@@ -198,10 +211,13 @@ class run_of_seed {
       return failed(call, r.error());
     }
     ++out_.answered;
-    if (call.what == asked::kind::set && r->as_string() != "OK") broken(call.key + ": SET got a foreign reply");
+    if (call.what == asked::kind::set && r->as_string() != "OK")
+      broken(call.key + ": SET got a foreign reply");
     if (call.what == asked::kind::get) broken(call.key + ": a wrong GET was answered");
-    if (call.what == asked::kind::incr && r->as_integer() != 1) broken(call.key + ": INCR ran more than once");
-    if (call.what == asked::kind::eval && r->as_string() != call.value) broken(call.key + ": EVAL got a foreign reply");
+    if (call.what == asked::kind::incr && r->as_integer() != 1)
+      broken(call.key + ": INCR ran more than once");
+    if (call.what == asked::kind::eval && r->as_string() != call.value)
+      broken(call.key + ": EVAL got a foreign reply");
   }
 
   void ended(asked& call, replies r) {
@@ -214,7 +230,8 @@ class run_of_seed {
     }
     ++out_.answered;
     if (r[0] && r[0]->as_string() != "OK") broken(call.key + ": SET in a pipeline got a foreign reply");
-    if (r[1] && !r[1]->is_nil() && r[1]->as_string() != call.value) broken(call.key + ": GET in a pipeline got a foreign reply");
+    if (r[1] && !r[1]->is_nil() && r[1]->as_string() != call.value)
+      broken(call.key + ": GET in a pipeline got a foreign reply");
     if (r[2] && r[2]->as_string() != call.value) broken(call.key + ": ECHO got a foreign reply");
   }
 
@@ -223,8 +240,10 @@ class run_of_seed {
     if (!r) return failed(call, r.error());
     ++out_.answered;
     if (r->size() != 2) return broken(call.key + ": a transaction of 2 got " + std::to_string(r->size()));
-    if (!(*r)[0] || (*r)[0]->as_string() != "OK") broken(call.key + ": SET in a transaction got a foreign reply");
-    if (!(*r)[1] || (*r)[1]->as_string() != call.value) broken(call.key + ": GET in a transaction got a foreign reply");
+    if (!(*r)[0] || (*r)[0]->as_string() != "OK")
+      broken(call.key + ": SET in a transaction got a foreign reply");
+    if (!(*r)[1] || (*r)[1]->as_string() != call.value)
+      broken(call.key + ": GET in a transaction got a foreign reply");
   }
 
   [[nodiscard]] bool all_done() const {
@@ -277,7 +296,8 @@ class run_of_seed {
       }(*client_));
       if (!ok) world_.run_for(20ms);
     }
-    // Worst case: a swallowed connection is noticed after the stall limit, the next one is made after the longest pause.
+    // Worst case: a swallowed connection is noticed after the stall limit, the next one is made after the
+    // longest pause.
     if (!ok) broken("no call succeeded within 2.5 s after the faults had stopped");
   }
 
@@ -296,7 +316,8 @@ class run_of_seed {
       if (call->what == asked::kind::get || call->what == asked::kind::eval) continue;
       bool const refused_by_server = call->error && call->error->server != server_errc::none;
       if (call->error && call->error->effect == effect::none && !refused_by_server && times != 0) {
-        broken(call->key + " reached the server although its caller was told that it had not: " + call->error->message());
+        broken(call->key +
+               " reached the server although its caller was told that it had not: " + call->error->message());
       }
     }
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One simulated run of a client under random faults, with the oracles of docs/TESTING.md checked after every step.
+// One simulated run of a client under random faults, with the oracles of docs/TESTING.md checked after every
+// step.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +12,12 @@ namespace swarm {
 
 /// What a run came to.
 struct outcome {
-  std::uint64_t hash = 0;         ///< Same seed, same hash.
+  std::uint64_t hash = 0;  ///< Same seed, same hash.
   std::uint64_t calls = 0;
   std::uint64_t answered = 0;
-  std::uint64_t unknown = 0;      ///< Failures with effect unknown.
-  std::uint64_t not_executed = 0; ///< Failures with effect none.
-  std::uint64_t discarded = 0;    ///< Late replies.
+  std::uint64_t unknown = 0;        ///< Failures with effect unknown.
+  std::uint64_t not_executed = 0;   ///< Failures with effect none.
+  std::uint64_t discarded = 0;      ///< Late replies.
   std::vector<std::string> broken;  ///< Oracles that did not hold, in words; empty when all is well.
 };
 

@@ -45,7 +45,8 @@ TEST(swarm, every_oracle_holds_in_1000_runs) {
 }
 
 TEST(swarm, the_same_seed_gives_the_same_trace) {
-  for (std::uint64_t seed : {3u, 14u, 159u, 265u, 3589u}) EXPECT_EQ(swarm::run(seed).hash, swarm::run(seed).hash) << seed;
+  for (std::uint64_t seed : {3u, 14u, 159u, 265u, 3589u})
+    EXPECT_EQ(swarm::run(seed).hash, swarm::run(seed).hash) << seed;
   EXPECT_NE(swarm::run(1).hash, swarm::run(2).hash);
 }
 

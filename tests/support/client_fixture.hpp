@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What tests of the client on real sockets share: an io_context with a thread of its own, and calls that wait.
+// What tests of the client on real sockets share: an io_context with a thread of its own, and calls that
+// wait.
 #pragma once
 
 #include <chrono>
@@ -32,8 +33,8 @@ inline constexpr bool sanitized = false;
 inline constexpr bool sanitized = false;
 #endif
 
-/// True when the bounds of the published figures are to be asserted: REDOUBT_STRICT=1, on a quiet machine, without
-/// sanitizers. Otherwise the bounds are wide enough for a shared one.
+/// True when the bounds of the published figures are to be asserted: REDOUBT_STRICT=1, on a quiet machine,
+/// without sanitizers. Otherwise the bounds are wide enough for a shared one.
 [[nodiscard]] inline bool strict() { return !sanitized && std::getenv("REDOUBT_STRICT") != nullptr; }
 
 /// An io_context that runs on `threads` threads until the object is destroyed.

@@ -21,7 +21,7 @@ namespace {
 
 [[noreturn]] void fail(char const* what) { throw std::system_error(errno, std::generic_category(), what); }
 
-} // namespace
+}  // namespace
 
 std::string encode(std::vector<std::string> const& words) {
   auto out = "*" + std::to_string(words.size()) + "\r\n";
@@ -130,4 +130,4 @@ bool raw_redis::wait_closed(std::chrono::milliseconds limit) {
   return closed_;
 }
 
-} // namespace redoubt::test_support
+}  // namespace redoubt::test_support

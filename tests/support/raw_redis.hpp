@@ -59,4 +59,4 @@ class raw_redis {
   std::string buffer_;
 };
 
-} // namespace redoubt::test_support
+}  // namespace redoubt::test_support

@@ -57,4 +57,4 @@ class real_redis {
   pid_t pid_ = -1;
 };
 
-} // namespace redoubt::test_support
+}  // namespace redoubt::test_support

@@ -200,7 +200,8 @@ breaches check_includes(source_file const& file) {
     if (name.starts_with("hiredis") && !(layer == "resp" && file.path.ends_with(".cpp")))
       breach(" (hiredis)");
     bool const formats = starts_with_any(name, {"fmt/", "spdlog/"});
-    bool const optional = file.path == "include/redoubt/format.hpp";  // who wants fmt includes it, nobody else pays
+    bool const optional =
+        file.path == "include/redoubt/format.hpp";  // who wants fmt includes it, nobody else pays
     if (formats && is_public_header(file.path) && !optional) breach(" (a public header)");
     if (formats && layer == "fsm") breach("");
     if (name.starts_with("spdlog/") && layer != "adapters" && layer != "examples") breach("");

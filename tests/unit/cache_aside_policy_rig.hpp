@@ -25,7 +25,6 @@
 
 namespace {
 
-
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 using namespace redoubt;

@@ -16,8 +16,8 @@ using namespace redoubt;
 
 struct fixture {
   std::ostringstream out;
-  std::shared_ptr<spdlog::logger> logger = std::make_shared<spdlog::logger>(
-      "t", std::make_shared<spdlog::sinks::ostream_sink_mt>(out));
+  std::shared_ptr<spdlog::logger> logger =
+      std::make_shared<spdlog::logger>("t", std::make_shared<spdlog::sinks::ostream_sink_mt>(out));
   fixture() {
     logger->set_pattern("%l %v");
     logger->set_level(spdlog::level::debug);
@@ -43,9 +43,7 @@ TEST(spdlog_sink, writes_one_line_per_change_and_counts_repetitions) {
             "info shop: ready repeated 1 times\n");
 }
 
-TEST(spdlog_sink, refuses_a_null_logger) {
-  EXPECT_THROW(spdlog_sink(nullptr), std::invalid_argument);
-}
+TEST(spdlog_sink, refuses_a_null_logger) { EXPECT_THROW(spdlog_sink(nullptr), std::invalid_argument); }
 
 TEST(format, prints_enums_failures_and_replies) {
   failure const f{.code = errc::queue_full, .effect = effect::none, .rejected = true};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Events as log lines. spdlog itself is included by the source file only: including it here would cost every user of this
-// header seconds of compile time.
+// Events as log lines. spdlog itself is included by the source file only: including it here would cost every
+// user of this header seconds of compile time.
 #pragma once
 
 #include <memory>
@@ -14,9 +14,9 @@ class logger;
 
 namespace redoubt {
 
-/// An `event_sink` that writes one line per change and counts repetitions: when the same kind of event with the same cause
-/// comes again and again, the first is logged, the others are counted, and their number is logged with the next change
-/// (or by `flush()`). So an outage costs a few lines, not one per call.
+/// An `event_sink` that writes one line per change and counts repetitions: when the same kind of event with
+/// the same cause comes again and again, the first is logged, the others are counted, and their number is
+/// logged with the next change (or by `flush()`). So an outage costs a few lines, not one per call.
 ///
 /// Levels: `ready` info; `connecting` and late replies debug; what makes a route degrade or refuse warn.
 /// A line holds the source, the event, and the failure's sentence; never a key, an argument or a secret.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The one place where time is read and waited for. Both go through a service of the executor's context, so the same
-// code runs in real time on an ordinary context and in virtual time on the context of a `testing::world`.
+// The one place where time is read and waited for. Both go through a service of the executor's context, so
+// the same code runs in real time on an ordinary context and in virtual time on the context of a
+// `testing::world`.
 #pragma once
 
 #include <memory>

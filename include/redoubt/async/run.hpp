@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Turns a coroutine into an initiating function: written as `awaitable<T>`, callable with any completion token.
+// Turns a coroutine into an initiating function: written as `awaitable<T>`, callable with any completion
+// token.
 #pragma once
 
 #include <exception>
@@ -20,8 +21,8 @@ namespace asio = boost::asio;
 
 namespace detail {
 
-/// Drops the exception slot of a spawned coroutine: our coroutines turn failures into values, so an exception is a
-/// defect (or out of memory) and leaves through the executor, as Asio does it for any handler.
+/// Drops the exception slot of a spawned coroutine: our coroutines turn failures into values, so an exception
+/// is a defect (or out of memory) and leaves through the executor, as Asio does it for any handler.
 template <class T, class Handler>
 struct run_handler {
   Handler handler;
@@ -46,9 +47,9 @@ struct run_initiation {
 
 }  // namespace detail
 
-/// Runs `function()` -> `awaitable<T>` on `executor` and completes the token with its value: `void(T)`, on the token's
-/// executor, never inside this call. `T` must be default constructible. `function` is kept until the coroutine ends;
-/// what it refers to must live as long. Cancellation of the token reaches the coroutine.
+/// Runs `function()` -> `awaitable<T>` on `executor` and completes the token with its value: `void(T)`, on
+/// the token's executor, never inside this call. `T` must be default constructible. `function` is kept until
+/// the coroutine ends; what it refers to must live as long. Cancellation of the token reaches the coroutine.
 template <class T, class Function, class Token>
 auto async_run(asio::any_io_executor executor, Function function, Token&& token) {
   return asio::async_initiate<Token, void(T)>(detail::run_initiation<T, Function>{std::move(executor)}, token,
@@ -60,8 +61,8 @@ auto async_run(asio::any_io_executor executor, Function function, Token&& token)
 template <template <class, class> class Associator, class T, class Handler, class Default>
 struct boost::asio::associator<Associator, redoubt::detail::run_handler<T, Handler>, Default>
     : Associator<Handler, Default> {
-  static typename Associator<Handler, Default>::type get(
-      redoubt::detail::run_handler<T, Handler> const& h, Default const& fallback = Default()) noexcept {
+  static typename Associator<Handler, Default>::type get(redoubt::detail::run_handler<T, Handler> const& h,
+                                                         Default const& fallback = Default()) noexcept {
     return Associator<Handler, Default>::get(h.handler, fallback);
   }
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// `failure`: everything a caller can want to know about a call that gave no value. Cheap to copy (56 bytes, one
-// shared pointer), default constructible, printable as one sentence.
+// `failure`: everything a caller can want to know about a call that gave no value. Cheap to copy (56 bytes,
+// one shared pointer), default constructible, printable as one sentence.
 #pragma once
 
 #include <array>
@@ -41,8 +41,8 @@ class command_name {
 struct failure_detail {
   /// Where the client connects to, without credentials: `localhost:6379` or `/run/redis.sock`.
   std::string endpoint;
-  /// What the server said, at most 256 bytes with unprintable bytes escaped. UNTRUSTED: it may hold parts of a key
-  /// or an argument; do not parse it, do not show it to end users.
+  /// What the server said, at most 256 bytes with unprintable bytes escaped. UNTRUSTED: it may hold parts of
+  /// a key or an argument; do not parse it, do not show it to end users.
   std::string server_text;
   /// Our own explanation where the code alone is not enough, e.g. the option that is out of range.
   std::string note;
@@ -52,14 +52,15 @@ struct failure_detail {
 struct failure {
   /// What happened.
   errc code = errc::unspecified;
-  /// Which error Redis answered with; `none` unless `code` is `server_error`, or the server refused the handshake.
+  /// Which error Redis answered with; `none` unless `code` is `server_error`, or the server refused the
+  /// handshake.
   server_errc server = server_errc::none;
   /// What Redis may have done.
   redoubt::effect effect = redoubt::effect::unknown;
   /// Where the call was.
   redoubt::phase phase = redoubt::phase::queue;
-  /// True when the library refused the call at once, without any attempt on its behalf (a bound, a reconnect pause,
-  /// a closed client).
+  /// True when the library refused the call at once, without any attempt on its behalf (a bound, a reconnect
+  /// pause, a closed client).
   bool rejected = false;
   /// Sends made for this call: 0 or 1 from the client, more only when a retry was composed around it.
   std::uint8_t attempts = 0;
@@ -76,13 +77,14 @@ struct failure {
   /// `saturated`, so that it never opens a breaker.
   [[nodiscard]] failure_class group() const noexcept;
 
-  /// True when fail-open and fail-closed apply: `unavailable`, `write_refused` and `saturated`. False for mistakes
-  /// (they surface) and for the caller's own cancellation.
+  /// True when fail-open and fail-closed apply: `unavailable`, `write_refused` and `saturated`. False for
+  /// mistakes (they surface) and for the caller's own cancellation.
   [[nodiscard]] bool fail_mode_applies() const noexcept;
 
-  /// One sentence: what, after how long, where, and whether Redis may have executed it. Contains the command's name
-  /// and the endpoint, never an argument, a key or a credential; the server's text is included as the server wrote
-  /// its first words (`server_text` is marked untrusted because a script may put anything there).
+  /// One sentence: what, after how long, where, and whether Redis may have executed it. Contains the
+  /// command's name and the endpoint, never an argument, a key or a credential; the server's text is included
+  /// as the server wrote its first words (`server_text` is marked untrusted because a script may put anything
+  /// there).
   [[nodiscard]] std::string message() const;
 };
 

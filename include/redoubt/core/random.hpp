@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A small portable generator. The standard distributions give different numbers on different standard libraries,
-// which would break "same seed, same run"; so only integer arithmetic of our own is used.
+// A small portable generator. The standard distributions give different numbers on different standard
+// libraries, which would break "same seed, same run"; so only integer arithmetic of our own is used.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,8 @@ class random_source {
     return out;
   }
 
-  /// Uniform in [0, bound): multiply-shift (Lemire 2016) with rejection, hence without bias. `bound` 0 gives 0.
+  /// Uniform in [0, bound): multiply-shift (Lemire 2016) with rejection, hence without bias. `bound` 0 gives
+  /// 0.
   constexpr std::uint64_t below(std::uint64_t bound) noexcept {
     if (bound == 0) return 0;
     for (;;) {
@@ -57,7 +58,9 @@ class random_source {
   static constexpr std::uint64_t max() noexcept { return ~std::uint64_t{0}; }
 
  private:
-  static constexpr std::uint64_t rotate(std::uint64_t x, int k) noexcept { return (x << k) | (x >> (64 - k)); }
+  static constexpr std::uint64_t rotate(std::uint64_t x, int k) noexcept {
+    return (x << k) | (x >> (64 - k));
+  }
 
   std::uint64_t state_[4]{};
 };

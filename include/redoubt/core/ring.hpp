@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A FIFO over one power-of-two block that grows when needed and never shrinks by itself: no allocation in steady
-// state. The owner is responsible for the bound on its size.
+// A FIFO over one power-of-two block that grows when needed and never shrinks by itself: no allocation in
+// steady state. The owner is responsible for the bound on its size.
 #pragma once
 
 #include <cassert>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Words for time. Everything in redoubt counts on the steady clock; a wall clock step never lengthens or skips a
-// wait. This header reads no clock: `now` always comes in as an argument (async/clock.hpp is where it is read).
+// Words for time. Everything in redoubt counts on the steady clock; a wall clock step never lengthens or
+// skips a wait. This header reads no clock: `now` always comes in as an argument (async/clock.hpp is where it
+// is read).
 #pragma once
 
 #include <algorithm>
@@ -15,12 +16,12 @@ using duration = std::chrono::nanoseconds;
 /// A point on the steady clock.
 using time_point = std::chrono::steady_clock::time_point;
 
-/// The moment by which something must have ended: absolute, so it can be handed down through any number of layers
-/// without being restarted at one of them. There is no conversion from a duration for that reason; use
+/// The moment by which something must have ended: absolute, so it can be handed down through any number of
+/// layers without being restarted at one of them. There is no conversion from a duration for that reason; use
 /// `deadline_after(executor, 150ms)` of async/clock.hpp once, where the request begins.
 ///
-/// A default-constructed deadline adds no limit of its own; the policy's or client's own limits still hold, so it
-/// never means "wait for ever". Value type, safe to copy between threads.
+/// A default-constructed deadline adds no limit of its own; the policy's or client's own limits still hold,
+/// so it never means "wait for ever". Value type, safe to copy between threads.
 class deadline {
  public:
   constexpr deadline() noexcept = default;
@@ -53,7 +54,8 @@ class deadline {
   time_point at_ = time_point::max();
 };
 
-/// `t + d` without overflow: a huge duration gives `time_point::max()`, a hugely negative one `time_point::min()`.
+/// `t + d` without overflow: a huge duration gives `time_point::max()`, a hugely negative one
+/// `time_point::min()`.
 [[nodiscard]] constexpr time_point saturating_add(time_point t, duration d) noexcept {
   if (d > duration::zero() && t > time_point::max() - d) return time_point::max();
   if (d < duration::zero() && t < time_point::min() - d) return time_point::min();

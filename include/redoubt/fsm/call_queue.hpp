@@ -6,10 +6,10 @@
 //                  |          \________/
 //               removed       abandoned: the caller has its answer, a tombstone still owes the server's
 //
-// Replies match first in, first out. A call that ends while waiting is removed and never written: effect none. One that
-// ends after it was staged completes at once with effect unknown and leaves a tombstone; its late reply is dropped.
-// The write gate: once a reply is overdue nothing more is staged until a byte arrives, so that calls made during a pause
-// end with effect none and are never executed later.
+// Replies match first in, first out. A call that ends while waiting is removed and never written: effect
+// none. One that ends after it was staged completes at once with effect unknown and leaves a tombstone; its
+// late reply is dropped. The write gate: once a reply is overdue nothing more is staged until a byte arrives,
+// so that calls made during a pause end with effect none and are never executed later.
 #pragma once
 
 #include <cstddef>
@@ -97,9 +97,10 @@ class call_queue {
   /// The connection is ready: attempts start to count for every waiting call.
   void on_ready(time_point now);
 
-  /// Moves waiting calls to the batch that is to be written now, at most `bytes_max` bytes but at least one call, and
-  /// appends their tags to `batch`. Nothing while a batch is being written, while the gate is closed, or before ready.
-  /// A call whose time is up already stays where it is, for `on_time` to end: a late timer lets nothing out.
+  /// Moves waiting calls to the batch that is to be written now, at most `bytes_max` bytes but at least one
+  /// call, and appends their tags to `batch`. Nothing while a batch is being written, while the gate is
+  /// closed, or before ready. A call whose time is up already stays where it is, for `on_time` to end: a late
+  /// timer lets nothing out.
   void take_batch(std::size_t bytes_max, time_point now, std::vector<std::uint64_t>& batch);
 
   /// `bytes` more of the batch were handed to the operating system.
@@ -117,7 +118,8 @@ class call_queue {
   /// The caller has gone. Empty when the call has ended already.
   std::optional<ended_call> cancel(call_id id, phase waiting_phase);
 
-  /// The connection is gone: ends every call that was staged or sent and forgets the tombstones. Waiting calls stay.
+  /// The connection is gone: ends every call that was staged or sent and forgets the tombstones. Waiting
+  /// calls stay.
   void on_lost(std::vector<ended_call>& ended);
 
   /// Ends every waiting call.
@@ -129,11 +131,13 @@ class call_queue {
   /// True when more replies are owed to callers who have gone than may be.
   [[nodiscard]] bool crowded() const noexcept { return sent_.size() - owed_count_ > options_.tombstones; }
 
-  /// True when the connection owes replies, or the rest of a write, for longer than it may, or too many of them.
+  /// True when the connection owes replies, or the rest of a write, for longer than it may, or too many of
+  /// them.
   [[nodiscard]] bool stalled(time_point now) const noexcept;
 
-  /// True when a call's time ran out while its command was written in part: the connection is not taking it, and cannot
-  /// be used without the rest. (What a caller cancels is written to its end, for the sake of the calls around it.)
+  /// True when a call's time ran out while its command was written in part: the connection is not taking it,
+  /// and cannot be used without the rest. (What a caller cancels is written to its end, for the sake of the
+  /// calls around it.)
   [[nodiscard]] bool half_written() const noexcept { return half_written_; }
 
   /// The next time at which something may be due.
@@ -181,7 +185,7 @@ class call_queue {
     std::uint32_t replies = 1;
     std::size_t bytes = 0;
     time_point since{};
-    duration patience{};  ///< How long silence is normal while this entry is the next to be answered.
+    duration patience{};   ///< How long silence is normal while this entry is the next to be answered.
     bool expired = false;  ///< Its call ran out of time, rather than being given up by its caller.
   };
 
@@ -203,10 +207,10 @@ class call_queue {
   std::size_t waiting_count_ = 0;
   std::size_t waiting_bytes_ = 0;
   std::size_t owed_count_ = 0;
-  ring<owed_entry> sent_;       // in reply order; the last `staged_` of them are not fully written
+  ring<owed_entry> sent_;          // in reply order; the last `staged_` of them are not fully written
   std::uint64_t first_order_ = 0;  // number of the first of them
   std::size_t staged_ = 0;
-  std::size_t head_written_ = 0;  // bytes written of the first staged entry
+  std::size_t head_written_ = 0;    // bytes written of the first staged entry
   std::size_t answered_early_ = 0;  // bytes of the batch whose reply came before the write's completion
   deadline_wheel wheel_;
   std::vector<std::uint32_t> due_;  // scratch

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Thousands of deadlines, one timer. A hashed timing wheel (Varghese and Lauck 1987, scheme 6): inserting and removing
-// are O(1), a deadline is reported at most one tick late and never early.
+// Thousands of deadlines, one timer. A hashed timing wheel (Varghese and Lauck 1987, scheme 6): inserting and
+// removing are O(1), a deadline is reported at most one tick late and never early.
 #pragma once
 
 #include <array>
@@ -14,14 +14,15 @@
 
 namespace redoubt {
 
-/// Holds a deadline per small integer (the owner's slot number). Copyable; no clock inside. Internal tier: may change in
-/// any version.
+/// Holds a deadline per small integer (the owner's slot number). Copyable; no clock inside. Internal tier:
+/// may change in any version.
 class deadline_wheel {
  public:
   /// The resolution: a deadline is reported between its time and one tick later.
   static constexpr duration tick = std::chrono::milliseconds(1);
 
-  /// Adds item `index`, which must not be in the wheel. A time that has passed at `now` is reported within one tick.
+  /// Adds item `index`, which must not be in the wheel. A time that has passed at `now` is reported within
+  /// one tick.
   void add(std::uint32_t index, time_point when, time_point now);
 
   /// Removes item `index`; does nothing when it is not in the wheel.
@@ -35,7 +36,8 @@ class deadline_wheel {
   /// Takes out every item whose deadline has passed and appends it to `expired`, in no particular order.
   void on_time(time_point now, std::vector<std::uint32_t>& expired);
 
-  /// A time at which `on_time` is worth calling: at or before the earliest deadline's report. Empty when the wheel is.
+  /// A time at which `on_time` is worth calling: at or before the earliest deadline's report. Empty when the
+  /// wheel is.
   [[nodiscard]] std::optional<time_point> next_wakeup() const noexcept;
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }

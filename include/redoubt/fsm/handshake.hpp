@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What is said on a new connection before any call: AUTH, SELECT, CLIENT SETNAME, and PING last, so that `ready` means a
-// live server. All are written at once; the replies are judged in order. HELLO is never sent: RESP2 is the contract.
+// What is said on a new connection before any call: AUTH, SELECT, CLIENT SETNAME, and PING last, so that
+// `ready` means a live server. All are written at once; the replies are judged in order. HELLO is never sent:
+// RESP2 is the contract.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,8 @@ struct login_options {
   std::string password{};
   /// Database number. Default 0. Range 0 .. 2^31-1; the server has the last word.
   std::uint32_t database = 0;
-  /// Shown by CLIENT LIST, and as the source of events. Default "redoubt". Printable ASCII without spaces; empty
-  /// means that CLIENT SETNAME is not sent.
+  /// Shown by CLIENT LIST, and as the source of events. Default "redoubt". Printable ASCII without spaces;
+  /// empty means that CLIENT SETNAME is not sent.
   std::string client_name = "redoubt";
 };
 

@@ -6,12 +6,13 @@
 //      ^                 \____________|___________/              |
 //      |                        refused or failed                | lost, stalled, retired
 //      +--- backing_off <-------------+                          |
-//      +<--------------------------------------------------------+   (a waiting call demands the next attempt at once)
+//      +<--------------------------------------------------------+   (a waiting call demands the next attempt
+//      at once)
 //
-// Refused and failed attempts back off; meanwhile calls are rejected at once. A silent server is not a refused one: the
-// handshake stays parked up to the stall limit, so that the first byte after a pause makes the connection ready. Every
-// attempt has an epoch; results of an older epoch are ignored. Connections are made on demand, so an unused client does
-// nothing at all.
+// Refused and failed attempts back off; meanwhile calls are rejected at once. A silent server is not a
+// refused one: the handshake stays parked up to the stall limit, so that the first byte after a pause makes
+// the connection ready. Every attempt has an epoch; results of an older epoch are ignored. Connections are
+// made on demand, so an unused client does nothing at all.
 #pragma once
 
 #include <array>
@@ -42,8 +43,8 @@ struct lifecycle_options {
   duration stall_limit = std::chrono::seconds(1);
   /// Pause after a refused or failed connection: full jitter. Default base 10 ms, cap 250 ms.
   backoff_options reconnect{};
-  /// Pause after the server refused the handshake (wrong password, too many clients), and up to as much again. Default
-  /// 500 ms.
+  /// Pause after the server refused the handshake (wrong password, too many clients), and up to as much
+  /// again. Default 500 ms.
   duration refused_pause = std::chrono::milliseconds(500);
 };
 
@@ -110,8 +111,8 @@ class lifecycle {
     reconnect_.reset();
   }
 
-  /// The connection leads to a server that refuses writes as a replica. True when it should be given up now; at most
-  /// once per backoff step, so that a target that is meant to be read-only causes no reconnect storm.
+  /// The connection leads to a server that refuses writes as a replica. True when it should be given up now;
+  /// at most once per backoff step, so that a target that is meant to be read-only causes no reconnect storm.
   bool should_retire(time_point now);
   link_actions retire(bool wanted, time_point now);
 

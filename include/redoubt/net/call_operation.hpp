@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A pending call together with the handler that waits for it: one allocation, made with the handler's allocator.
+// A pending call together with the handler that waits for it: one allocation, made with the handler's
+// allocator.
 #pragma once
 
 #include <memory>
@@ -22,13 +23,14 @@ namespace redoubt::detail {
 
 namespace asio = boost::asio;
 
-/// `Outcome` turns the ended call into the handler's argument: `value_type take(pending_call&)`; and may have it sent once
-/// more: `bool again(pending_call&)`, see `pending_call::again`.
+/// `Outcome` turns the ended call into the handler's argument: `value_type take(pending_call&)`; and may have
+/// it sent once more: `bool again(pending_call&)`, see `pending_call::again`.
 template <class Handler, class Outcome>
 class call_operation final : public pending_call {
  public:
-  using allocator = typename std::allocator_traits<
-      asio::associated_allocator_t<Handler, asio::recycling_allocator<void>>>::template rebind_alloc<call_operation>;
+  using allocator =
+      typename std::allocator_traits<asio::associated_allocator_t<Handler, asio::recycling_allocator<void>>>::
+          template rebind_alloc<call_operation>;
 
   static call_operation* create(Handler handler, asio::any_io_executor const& inner, Outcome outcome) {
     allocator a(asio::get_associated_allocator(handler, asio::recycling_allocator<void>()));
@@ -79,13 +81,14 @@ class call_operation final : public pending_call {
     }
   }
 
-  /// The handler's context must not run out of work before the call has ended. The client's own does not: the connection's
-  /// timer waits on it for as long as a call is under way.
+  /// The handler's context must not run out of work before the call has ended. The client's own does not: the
+  /// connection's timer waits on it for as long as a call is under way.
   static work work_of(Handler const& handler, asio::any_io_executor const& inner, bool same) {
     if constexpr (std::is_same_v<executor, asio::any_io_executor>) {
       if (same) return work();
     }
-    return asio::prefer(asio::get_associated_executor(handler, inner), asio::execution::outstanding_work.tracked);
+    return asio::prefer(asio::get_associated_executor(handler, inner),
+                        asio::execution::outstanding_work.tracked);
   }
 
   static void clear_slot(Handler& handler) {
@@ -93,8 +96,8 @@ class call_operation final : public pending_call {
     if (slot.is_connected()) slot.clear();
   }
 
-  /// Frees this object and gives the handler out: memory is returned before the handler runs, so that what the handler
-  /// starts next can use it.
+  /// Frees this object and gives the handler out: memory is returned before the handler runs, so that what
+  /// the handler starts next can use it.
   Handler release() noexcept {
     allocator a(asio::get_associated_allocator(handler_, asio::recycling_allocator<void>()));
     Handler out(std::move(handler_));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What stands behind `client`: its connections and its bounds, and the initiations of its operations. The bodies are
-// compiled once; only what knows a handler's type is a template.
+// What stands behind `client`: its connections and its bounds, and the initiations of its operations. The
+// bodies are compiled once; only what knows a handler's type is a template.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,7 @@ namespace redoubt {
 struct client_snapshot : connection_snapshot {
   std::size_t in_flight = 0;     ///< Calls that have not ended.
   std::size_t queued_bytes = 0;  ///< Bytes of commands not yet written.
-  std::uint64_t refused = 0;     ///< Calls refused by the client itself: a bound, a bad command, no time left.
+  std::uint64_t refused = 0;  ///< Calls refused by the client itself: a bound, a bad command, no time left.
 };
 
 namespace detail {
@@ -159,7 +159,8 @@ struct start_eval : start_base {
   template <class Handler>
   void operator()(Handler&& handler, eval_request request, call_options options) const {
     auto first = eval_command(request.body, request.k, request.a, state->options().key_prefix, true);
-    launch(std::forward<Handler>(handler), eval_outcome{state, std::move(request)}, std::move(first), options);
+    launch(std::forward<Handler>(handler), eval_outcome{state, std::move(request)}, std::move(first),
+           options);
   }
 };
 struct start_close : start_base {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// The driver: performs on a transport what the connection core asks for, and turns completions into its next inputs. The
-// only loop that performs actions. Runs on a strand of the client's executor; the transport is a template parameter, so
-// that the same loop runs over sockets and, in virtual time, over a simulated network.
+// The driver: performs on a transport what the connection core asks for, and turns completions into its next
+// inputs. The only loop that performs actions. Runs on a strand of the client's executor; the transport is a
+// template parameter, so that the same loop runs over sockets and, in virtual time, over a simulated network.
 #pragma once
 
 #include <array>
@@ -38,21 +38,23 @@ class connection {
   [[nodiscard]] virtual connection_snapshot snapshot() const = 0;
 };
 
-/// Completes every call of the list on its own executor; a handler that throws does not take the others with it.
+/// Completes every call of the list on its own executor; a handler that throws does not take the others with
+/// it.
 void deliver_all(asio::any_io_executor const& executor, call_list calls);
 
-/// See the head of this file. `Transport` offers: a constructor (strand, client_options const&); a type `addresses`;
-/// async_resolve(void(errc, addresses)); adopt(addresses), which keeps them and says how many there are;
-/// async_connect(number, void(errc)); in both `errc::unspecified` is success; async_read_some(buffer, void(error_code,
-/// std::size_t)); async_write_some(buffer, same); close(). It may offer write_now(buffer, error_code&), which writes what can
-/// be written without waiting and says how much that was.
+/// See the head of this file. `Transport` offers: a constructor (strand, client_options const&); a type
+/// `addresses`; async_resolve(void(errc, addresses)); adopt(addresses), which keeps them and says how many
+/// there are; async_connect(number, void(errc)); in both `errc::unspecified` is success;
+/// async_read_some(buffer, void(error_code, std::size_t)); async_write_some(buffer, same); close(). It may
+/// offer write_now(buffer, error_code&), which writes what can be written without waiting and says how much
+/// that was.
 template <class Transport>
 class basic_connection final : public connection,
                                private link_port,
                                public std::enable_shared_from_this<basic_connection<Transport>> {
  public:
-  basic_connection(asio::any_io_executor executor, client_options const& options, std::shared_ptr<load_gate> gate,
-                   std::uint64_t seed)
+  basic_connection(asio::any_io_executor executor, client_options const& options,
+                   std::shared_ptr<load_gate> gate, std::uint64_t seed)
       : executor_(executor),
         strand_(asio::make_strand(executor)),
         timer_(strand_),
@@ -77,7 +79,8 @@ class basic_connection final : public connection,
 
   void list_pending(pending_handler done) override {
     asio::post(strand_, [self = this->shared_from_this(), d = std::move(done)]() mutable {
-      asio::post(self->executor_, [d2 = std::move(d), list = self->core_.pending()]() mutable { d2(std::move(list)); });
+      asio::post(self->executor_,
+                 [d2 = std::move(d), list = self->core_.pending()]() mutable { d2(std::move(list)); });
     });
   }
 
@@ -111,16 +114,17 @@ class basic_connection final : public connection,
 
   void resolve(std::uint64_t epoch) override {
     // Weak: a look-up cannot be cancelled, and one that hangs must not keep a closed connection alive.
-    transport_.async_resolve([weak = this->weak_from_this(), epoch](errc code, typename Transport::addresses found) {
-      auto const self = weak.lock();
-      if (!self) return;
-      if (code == errc::unspecified) {
-        self->core_.on_resolved(epoch, self->transport_.adopt(std::move(found)));
-      } else {
-        self->core_.on_attempt_failed(epoch, code);
-      }
-      self->after_input();
-    });
+    transport_.async_resolve(
+        [weak = this->weak_from_this(), epoch](errc code, typename Transport::addresses found) {
+          auto const self = weak.lock();
+          if (!self) return;
+          if (code == errc::unspecified) {
+            self->core_.on_resolved(epoch, self->transport_.adopt(std::move(found)));
+          } else {
+            self->core_.on_attempt_failed(epoch, code);
+          }
+          self->after_input();
+        });
   }
 
   void connect(std::uint64_t epoch, std::size_t address) override {
@@ -135,15 +139,15 @@ class basic_connection final : public connection,
   }
 
   void read(std::uint64_t epoch) override {
-    transport_.async_read_some(
-        asio::buffer(input_), [self = this->shared_from_this(), epoch](boost::system::error_code error, std::size_t n) {
-          if (error) {
-            self->core_.on_broken(epoch);
-          } else {
-            self->core_.on_read(epoch, {self->input_.data(), n});
-          }
-          self->after_input();
-        });
+    transport_.async_read_some(asio::buffer(input_), [self = this->shared_from_this(),
+                                                      epoch](boost::system::error_code error, std::size_t n) {
+      if (error) {
+        self->core_.on_broken(epoch);
+      } else {
+        self->core_.on_read(epoch, {self->input_.data(), n});
+      }
+      self->after_input();
+    });
   }
 
   void write(std::uint64_t epoch, std::string_view bytes) override {
@@ -203,8 +207,8 @@ class basic_connection final : public connection,
   connection_core core_;
 };
 
-/// Makes connections: a service of the execution context. The base class makes real ones (TCP and unix sockets); a
-/// `testing::world` installs one that makes simulated ones, so the same client runs in both.
+/// Makes connections: a service of the execution context. The base class makes real ones (TCP and unix
+/// sockets); a `testing::world` installs one that makes simulated ones, so the same client runs in both.
 class connection_factory : public asio::execution_context::service {
  public:
   static asio::execution_context::id id;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One connection without its socket: puts the machines together and says what is to be done next. Everything is an input
-// that runs to its end and leaves actions to a `link_port`, whose completions are the next inputs. No Asio, no clock.
+// One connection without its socket: puts the machines together and says what is to be done next. Everything
+// is an input that runs to its end and leaves actions to a `link_port`, whose completions are the next
+// inputs. No Asio, no clock.
 #pragma once
 
 #include <cstdint>
@@ -52,8 +53,8 @@ struct connection_snapshot {
 
 namespace detail {
 
-/// What a connection asks of its surroundings. Implemented by the driver that owns the socket. No function may call back
-/// into the core before it returns.
+/// What a connection asks of its surroundings. Implemented by the driver that owns the socket. No function
+/// may call back into the core before it returns.
 class link_port {
  public:
   [[nodiscard]] virtual time_point now() const noexcept = 0;
@@ -79,7 +80,8 @@ class link_port {
 class connection_core {
  public:
   /// `options` must be resolved. `seed` drives the jitter.
-  connection_core(client_options const& options, link_port& port, std::shared_ptr<load_gate> gate, std::uint64_t seed);
+  connection_core(client_options const& options, link_port& port, std::shared_ptr<load_gate> gate,
+                  std::uint64_t seed);
   ~connection_core();
 
   // --- any thread ---

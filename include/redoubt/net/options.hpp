@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Everything an application can say about a client. Aggregates for designated initialisers; every field has a default
-// that is safe to run with. `validate()` names the field that is out of range.
+// Everything an application can say about a client. Aggregates for designated initialisers; every field has a
+// default that is safe to run with. `validate()` names the field that is out of range.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,8 @@ struct address_options {
 
 /// How long things may take. All must be positive; "no limit" cannot be written.
 struct timeout_options {
-  /// Setting up a connection, as a call sees it: from the call's start until the connection is ready. Default 100 ms.
+  /// Setting up a connection, as a call sees it: from the call's start until the connection is ready. Default
+  /// 100 ms.
   duration connect = std::chrono::milliseconds(100);
   /// One attempt: from the moment the call is given to a ready connection until its reply. Default 100 ms.
   duration attempt = std::chrono::milliseconds(100);
@@ -49,50 +50,52 @@ struct bound_options {
   std::size_t array_elements = std::size_t{1} << 20;
   /// Nesting of arrays in a reply. Default 7. Range 1 .. 7, the most that hiredis 0.14 reads.
   std::size_t depth = 7;
-  /// Replies that may still be owed to calls that have ended, per connection. More retire it. Default 4096. Range
-  /// 1 .. 1'000'000.
+  /// Replies that may still be owed to calls that have ended, per connection. More retire it. Default 4096.
+  /// Range 1 .. 1'000'000.
   std::size_t late_replies = 4096;
 };
 
 /// How a connection comes back.
 struct reconnect_options {
-  /// Pause after a refused or failed connection: uniform in [0, min(cap, base * 2^n)] (full jitter). Calls made
-  /// meanwhile are rejected at once. Default base 10 ms, cap 250 ms.
+  /// Pause after a refused or failed connection: uniform in [0, min(cap, base * 2^n)] (full jitter). Calls
+  /// made meanwhile are rejected at once. Default base 10 ms, cap 250 ms.
   backoff_options backoff{};
-  /// Pause after the server refused the handshake (wrong password, too many clients), plus up to as much again.
-  /// Default 500 ms. Range 1 ms .. 1 h.
+  /// Pause after the server refused the handshake (wrong password, too many clients), plus up to as much
+  /// again. Default 500 ms. Range 1 ms .. 1 h.
   duration refused_pause = std::chrono::milliseconds(500);
-  /// Longest silence of a connection that owes a reply, or of a handshake; then the connection is given up and another
-  /// one is made. Default 1 s. Must not be shorter than `timeouts.attempt`.
+  /// Longest silence of a connection that owes a reply, or of a handshake; then the connection is given up
+  /// and another one is made. Default 1 s. Must not be shorter than `timeouts.attempt`.
   duration stall_limit = std::chrono::seconds(1);
 };
 
 /// Options of a `client`.
 struct client_options {
-  /// `redis://[user[:password]@]host[:port][/database]` or `unix:///path[?db=n]`; percent-encoded where needed.
-  /// Default: empty, the other fields decide.
+  /// `redis://[user[:password]@]host[:port][/database]` or `unix:///path[?db=n]`; percent-encoded where
+  /// needed. Default: empty, the other fields decide.
   std::string url{};
   /// Where Redis is; wins over the URL.
   address_options address{};
   /// Who we are; a field that is set wins over the URL and is never decoded.
   login_options login{};
   /// Put before every key by the policies, by `async_eval` and by `key()`. NOT put before the arguments of
-  /// `async_call`, `async_pipeline` and `async_transaction`: a client cannot know which of them are keys. Default: empty.
+  /// `async_call`, `async_pipeline` and `async_transaction`: a client cannot know which of them are keys.
+  /// Default: empty.
   std::string key_prefix{};
   timeout_options timeouts{};
   bound_options bounds{};
   reconnect_options reconnect{};
-  /// Connections to keep. One is right for almost everybody: calls share it without waiting for each other. Default 1.
-  /// Range 1 .. 64.
+  /// Connections to keep. One is right for almost everybody: calls share it without waiting for each other.
+  /// Default 1. Range 1 .. 64.
   std::uint32_t connections = 1;
   /// Told what happens; must outlive the client. Default: nobody.
   event_sink* events = nullptr;
 
-  /// The first field that is out of range, with its value and its range; no value when all is well. Secrets are named,
-  /// never shown. Also parses the URL.
+  /// The first field that is out of range, with its value and its range; no value when all is well. Secrets
+  /// are named, never shown. Also parses the URL.
   [[nodiscard]] result<void> validate() const;
 
-  /// The options with the URL taken apart and defaults filled in; a failure (`bad_option`) when `validate()` has one.
+  /// The options with the URL taken apart and defaults filled in; a failure (`bad_option`) when `validate()`
+  /// has one.
   [[nodiscard]] result<client_options> resolved() const;
 
   /// Where the client connects to, without credentials, for messages. Meaningful on `resolved()` options.
@@ -109,8 +112,8 @@ struct url_parts {
   std::uint32_t database = 0;
 };
 
-/// Takes a `redis://` or `unix://` URL apart and decodes %XX (a '+' stays a '+'). A failure (`bad_option`) names the part
-/// that is wrong and its position; neither user nor password ever appears in it.
+/// Takes a `redis://` or `unix://` URL apart and decodes %XX (a '+' stays a '+'). A failure (`bad_option`)
+/// names the part that is wrong and its position; neither user nor password ever appears in it.
 [[nodiscard]] result<url_parts> parse_url(std::string_view url);
 
 }  // namespace redoubt

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// One call between its initiation and its completion: the bytes to send, the limits, and what came of it. Knows nothing
-// of Asio; the handler lives in a class derived from it.
+// One call between its initiation and its completion: the bytes to send, the limits, and what came of it.
+// Knows nothing of Asio; the handler lives in a class derived from it.
 #pragma once
 
 #include <atomic>
@@ -30,14 +30,14 @@ class pending_call {
   virtual void deliver() = 0;
   /// Frees it without completing: the context is being destroyed.
   virtual void discard() noexcept = 0;
-  /// The server has answered with `error`. True when the call must be sent once more instead, as what now stands in
-  /// `bytes`. Called on the connection's strand.
+  /// The server has answered with `error`. True when the call must be sent once more instead, as what now
+  /// stands in `bytes`. Called on the connection's strand.
   virtual bool again() { return false; }
 
   pending_call* next = nullptr;
 
   // What to do.
-  std::string bytes;       ///< The encoded command starts at `offset`.
+  std::string bytes;  ///< The encoded command starts at `offset`.
   std::size_t offset = 0;
   std::uint32_t replies = 1;
   bool own_budget = false;
@@ -53,8 +53,8 @@ class pending_call {
   std::size_t charged_bytes = 0;  ///< Still counted against the bound on queued bytes.
 
   // What came of it.
-  reply value;                 ///< With one expected reply.
-  std::vector<reply> values;   ///< With several.
+  reply value;                ///< With one expected reply.
+  std::vector<reply> values;  ///< With several.
   std::optional<failure> error;
 
   [[nodiscard]] std::string_view wire() const noexcept { return std::string_view(bytes).substr(offset); }
@@ -76,7 +76,8 @@ class call_list {
  public:
   call_list() noexcept = default;
   call_list(call_list&& other) noexcept
-      : head_(std::exchange(other.head_, nullptr)), tail_(std::exchange(other.tail_, nullptr)) {}
+      : head_(std::exchange(other.head_, nullptr)),
+        tail_(std::exchange(other.tail_, nullptr)) {}
   call_list& operator=(call_list&&) = delete;
   ~call_list() {
     while (auto* call = pop()) call->discard();
@@ -102,8 +103,8 @@ class call_list {
   pending_call* tail_ = nullptr;
 };
 
-/// Where any thread leaves calls for the connection: a lock-free stack of many producers that its one consumer takes as a
-/// whole. One wake-up serves every call that arrives before the consumer looks.
+/// Where any thread leaves calls for the connection: a lock-free stack of many producers that its one
+/// consumer takes as a whole. One wake-up serves every call that arrives before the consumer looks.
 class call_inbox {
  public:
   ~call_inbox() {
@@ -145,11 +146,13 @@ class call_inbox {
   std::atomic<pending_call*> head_ = nullptr;
 };
 
-/// The client-wide bounds on calls and queued bytes; shared by all connections and asked by the calling thread, so that a
-/// full client answers without waking anybody.
+/// The client-wide bounds on calls and queued bytes; shared by all connections and asked by the calling
+/// thread, so that a full client answers without waking anybody.
 class load_gate {
  public:
-  load_gate(std::size_t calls_max, std::size_t bytes_max) noexcept : calls_max_(calls_max), bytes_max_(bytes_max) {}
+  load_gate(std::size_t calls_max, std::size_t bytes_max) noexcept
+      : calls_max_(calls_max),
+        bytes_max_(bytes_max) {}
 
   /// Counts a call in. False, and nothing counted, when a bound would be passed.
   [[nodiscard]] bool enter(std::size_t bytes) noexcept {
@@ -172,8 +175,9 @@ class load_gate {
   [[nodiscard]] std::size_t bytes_max() const noexcept { return bytes_max_; }
 
  private:
-  // Calls and bytes in one word, so that entering costs one atomic operation. Bytes have 40 bits (the bound is at most
-  // 2^32, and a command that finds the gate full is counted for a moment), calls the 24 above them (at most 10^6).
+  // Calls and bytes in one word, so that entering costs one atomic operation. Bytes have 40 bits (the bound
+  // is at most 2^32, and a command that finds the gate full is counted for a moment), calls the 24 above them
+  // (at most 10^6).
   static constexpr std::uint64_t one_call = std::uint64_t{1} << 40;
 
   std::size_t const calls_max_;

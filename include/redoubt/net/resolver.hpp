@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Name look-up that nobody waits for. The system's resolver blocks, cannot be cancelled, and inside Asio it is joined when
-// the context is destroyed; so it runs here on a thread of its own that can be left behind. One look-up per name at a time:
-// callers that ask for a name already being looked up share the answer.
+// Name look-up that nobody waits for. The system's resolver blocks, cannot be cancelled, and inside Asio it
+// is joined when the context is destroyed; so it runs here on a thread of its own that can be left behind.
+// One look-up per name at a time: callers that ask for a name already being looked up share the answer.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ class name_resolver : public asio::execution_context::service {
  public:
   using key_type = name_resolver;
   using addresses = std::vector<asio::generic::stream_protocol::endpoint>;
-  /// `errc::unspecified` with at least one address, or `errc::resolve_failed`. Not called at all once the context is being
-  /// destroyed.
+  /// `errc::unspecified` with at least one address, or `errc::resolve_failed`. Not called at all once the
+  /// context is being destroyed.
   using handler = std::function<void(errc, addresses)>;
 
   static asio::execution_context::id id;

@@ -45,10 +45,9 @@ class stream_transport {
       asio::post(strand_, [h = std::move(handler), code = connect_error(error)]() mutable { h(code); });
       return;
     }
-    socket_.async_connect(addresses_[address],
-                          [h = std::move(handler)](boost::system::error_code e) mutable {
-                            h(e ? connect_error(e) : errc::unspecified);
-                          });
+    socket_.async_connect(addresses_[address], [h = std::move(handler)](boost::system::error_code e) mutable {
+      h(e ? connect_error(e) : errc::unspecified);
+    });
   }
 
   template <class Buffer, class Handler>

@@ -21,13 +21,14 @@ namespace redoubt {
 template <class T>
 concept command_argument = std::convertible_to<T const&, std::string_view> || std::is_arithmetic_v<T>;
 
-/// One Redis command, encoded as RESP when it is built. Owns its bytes (one allocation in all); copyable; movable.
-/// Arguments may hold any byte, CR LF and NUL included. Integers are written in decimal, floating point numbers in the
-/// shortest form that reads back the same, `bool` as 1 or 0.
+/// One Redis command, encoded as RESP when it is built. Owns its bytes (one allocation in all); copyable;
+/// movable. Arguments may hold any byte, CR LF and NUL included. Integers are written in decimal, floating
+/// point numbers in the shortest form that reads back the same, `bool` as 1 or 0.
 ///
 /// `command("SET", key, value, "PX", 60'000)`
 ///
-/// Never write it as a braced list inside `co_await`; the constructor form is safe on every supported compiler.
+/// Never write it as a braced list inside `co_await`; the constructor form is safe on every supported
+/// compiler.
 class command {
  public:
   /// `name` and arguments, in order.
@@ -135,16 +136,16 @@ class pipeline {
   std::uint32_t count_ = 0;
 };
 
-/// Commands that run as one MULTI..EXEC block, written in one piece: no other caller's command can come between.
-/// Built like a `pipeline`; MULTI and EXEC are added by the client.
+/// Commands that run as one MULTI..EXEC block, written in one piece: no other caller's command can come
+/// between. Built like a `pipeline`; MULTI and EXEC are added by the client.
 class transaction : public pipeline {
  public:
   using pipeline::pipeline;
 };
 
-/// True for commands that would change the state of a shared connection or block everybody behind them: SUBSCRIBE
-/// and its kin, MONITOR, blocking reads (BLPOP, XREAD BLOCK, WAIT ...), raw MULTI/EXEC/WATCH, SELECT, AUTH, HELLO,
-/// QUIT, RESET, READONLY, CLIENT REPLY and CLIENT TRACKING. Case does not matter.
+/// True for commands that would change the state of a shared connection or block everybody behind them:
+/// SUBSCRIBE and its kin, MONITOR, blocking reads (BLPOP, XREAD BLOCK, WAIT ...), raw MULTI/EXEC/WATCH,
+/// SELECT, AUTH, HELLO, QUIT, RESET, READONLY, CLIENT REPLY and CLIENT TRACKING. Case does not matter.
 [[nodiscard]] bool cannot_share_connection(command const& c) noexcept;
 
 /// True for EVAL, EVALSHA, FCALL and their read-only forms.

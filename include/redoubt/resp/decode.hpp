@@ -21,8 +21,8 @@
 
 namespace redoubt {
 
-/// The failure for a reply of another type than the caller asked for: `errc::unexpected_reply`, effect unknown (the command
-/// was executed). `wanted` names the type in the message.
+/// The failure for a reply of another type than the caller asked for: `errc::unexpected_reply`, effect
+/// unknown (the command was executed). `wanted` names the type in the message.
 [[nodiscard]] failure unexpected_reply(reply const& got, std::string_view wanted);
 
 /// The failure for an error that stands inside an array.
@@ -172,7 +172,8 @@ template <class Map>
 struct map_decoder {
   static result<Map> from(reply r) {
     if (r.is_error()) return to_failure(r.as_error());
-    if (!r.is_array() || r.as_array().size() % 2 != 0) return unexpected_reply(r, "an array of names and values");
+    if (!r.is_array() || r.as_array().size() % 2 != 0)
+      return unexpected_reply(r, "an array of names and values");
     Map out;
     auto elements = std::move(r).take_array();
     for (std::size_t i = 0; i < elements.size(); i += 2) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Bytes in, replies out. hiredis parses; this class adds the bounds that hiredis does not have and builds our own
-// values without an intermediate tree. One reader per connection; after an error it is dead and must be dropped.
+// Bytes in, replies out. hiredis parses; this class adds the bounds that hiredis does not have and builds our
+// own values without an intermediate tree. One reader per connection; after an error it is dead and must be
+// dropped.
 #pragma once
 
 #include <cstddef>
@@ -33,17 +34,20 @@ class reader {
   reader(reader&&) noexcept;
   reader& operator=(reader&&) noexcept;
 
-  /// Adds bytes as they came from the connection, cut anywhere. Any number is right; `good_piece()` is fastest.
+  /// Adds bytes as they came from the connection, cut anywhere. Any number is right; `good_piece()` is
+  /// fastest.
   void feed(std::string_view bytes);
 
-  /// How much to feed between two series of `next()`: hiredis moves what it has not read yet to the front of its buffer after
-  /// every kilobyte, so what is fed in advance is moved again and again. A long string is taken in one piece.
+  /// How much to feed between two series of `next()`: hiredis moves what it has not read yet to the front of
+  /// its buffer after every kilobyte, so what is fed in advance is moved again and again. A long string is
+  /// taken in one piece.
   [[nodiscard]] std::size_t good_piece() const noexcept;
 
   /// The next whole reply; empty when more bytes are needed or the reader has failed (see `error()`).
   [[nodiscard]] std::optional<reply> next();
 
-  /// `protocol_error` or `reply_too_large` once the stream cannot be followed any more; `unspecified` while it can.
+  /// `protocol_error` or `reply_too_large` once the stream cannot be followed any more; `unspecified` while
+  /// it can.
   [[nodiscard]] errc error() const noexcept;
 
   /// What was wrong, for a message: at most 16 bytes of the input, escaped. Empty while there is no error.

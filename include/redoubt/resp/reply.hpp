@@ -15,7 +15,8 @@
 
 namespace redoubt {
 
-/// An error line of the server, classified. Appears inside arrays and pipelines; alone it becomes a `failure`.
+/// An error line of the server, classified. Appears inside arrays and pipelines; alone it becomes a
+/// `failure`.
 struct server_error {
   /// The class of its leading word.
   server_errc code = server_errc::other;
@@ -96,13 +97,13 @@ class reply {
 /// Prints in the manner of redis-cli, on one line, for logs and test output.
 std::ostream& operator<<(std::ostream& out, reply const& r);
 
-/// Classifies an error line (without the leading '-') by its leading word. The one place that compares the server's
-/// text. Understands errors raised inside scripts, in the form of Redis 7 ("OOM ... script: <sha>") and in the older
-/// one ("ERR Error running script ...: -OOM ...").
+/// Classifies an error line (without the leading '-') by its leading word. The one place that compares the
+/// server's text. Understands errors raised inside scripts, in the form of Redis 7 ("OOM ... script: <sha>")
+/// and in the older one ("ERR Error running script ...: -OOM ...").
 [[nodiscard]] server_error parse_server_error(std::string_view line);
 
-/// What a script may have done before its call was answered with this error. Its words are the script's own, or those of
-/// a command inside it, so nothing is certain unless the server refused to start the script.
+/// What a script may have done before its call was answered with this error. Its words are the script's own,
+/// or those of a command inside it, so nothing is certain unless the server refused to start the script.
 [[nodiscard]] effect effect_inside_script(server_error const& error) noexcept;
 
 }  // namespace redoubt

@@ -77,7 +77,7 @@ class fake_server {
   fake_server& operator=(fake_server&&) noexcept;
 
   // --- Connections
-  // -------------------------------------------------------------------------------------------------
+  // -------------------------------------------------------------------------------------------
 
   /// False while killed: the connection must be refused. True while paused, because the kernel accepts.
   [[nodiscard]] bool accepts() const noexcept;
@@ -99,7 +99,7 @@ class fake_server {
   void set_wake(std::function<void()> wake);
 
   // --- States, by name
-  // ---------------------------------------------------------------------------------------------
+  // ---------------------------------------------------------------------------------------
 
   /// Freezes the process (SIGSTOP): connections are accepted, bytes are taken but not read.
   void pause();
@@ -158,7 +158,7 @@ class fake_server {
   void add_user(limited_user user);
 
   // --- Scripted faults
-  // ---------------------------------------------------------------------------------------------
+  // ---------------------------------------------------------------------------------------
 
   /// A misbehaviour on chosen commands. The first fault in the list that matches a command applies to it.
   struct fault {
@@ -188,7 +188,7 @@ class fake_server {
   void clear_faults();
 
   // --- Observation
-  // -------------------------------------------------------------------------------------------------
+  // -------------------------------------------------------------------------------------------
 
   /// A command as the server read it.
   struct received {
@@ -210,7 +210,7 @@ class fake_server {
   [[nodiscard]] std::size_t sessions_opened() const;
 
   // --- The keyspace, directly: no state or fault stands in the way
-  // -------------------------------------------------
+  // -------------------------------------------
 
   /// The string at `key`; empty when there is none or it holds another type.
   [[nodiscard]] std::optional<std::string> get(std::string_view key, time_point now, int db = 0) const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A transport for `basic_connection` over a world's network. Users need not name it: a client made on a world's executor
-// uses it by itself.
+// A transport for `basic_connection` over a world's network. Users need not name it: a client made on a
+// world's executor uses it by itself.
 #pragma once
 
 #include <cstddef>

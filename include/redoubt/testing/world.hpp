@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// A world in virtual time: an io_context, a clock that only moves when nothing is left to do, a network, and Redis servers
-// on it. A `redoubt::client` made on its executor connects to these servers, with the same code as in production; policies
-// and timers run in its time. Same seed, same run, to the byte: `trace_hash()` proves it.
+// A world in virtual time: an io_context, a clock that only moves when nothing is left to do, a network, and
+// Redis servers on it. A `redoubt::client` made on its executor connects to these servers, with the same code
+// as in production; policies and timers run in its time. Same seed, same run, to the byte: `trace_hash()`
+// proves it.
 #pragma once
 
 #include <chrono>
@@ -36,18 +37,18 @@ class sim_redis {
  public:
   sim_redis(detail::world_core& core, fake_server& server) : core_(core), server_(server) {}
 
-  void pause();                     ///< SIGSTOP: connects, reads nothing.
-  void resume();                    ///< SIGCONT.
-  void kill();                      ///< SIGKILL: connections reset, data gone, refuses.
-  void restart();                   ///< Starts it again, empty.
-  void become_replica();            ///< Answers READONLY to writes, on the same connections.
-  void become_primary();            ///< Takes writes again.
-  void fill_memory();               ///< Answers OOM to writes.
-  void free_memory();               ///< Takes writes again.
-  void start_loading();             ///< Answers LOADING.
-  void finish_loading();            ///< Answers again.
+  void pause();                      ///< SIGSTOP: connects, reads nothing.
+  void resume();                     ///< SIGCONT.
+  void kill();                       ///< SIGKILL: connections reset, data gone, refuses.
+  void restart();                    ///< Starts it again, empty.
+  void become_replica();             ///< Answers READONLY to writes, on the same connections.
+  void become_primary();             ///< Takes writes again.
+  void fill_memory();                ///< Answers OOM to writes.
+  void free_memory();                ///< Takes writes again.
+  void start_loading();              ///< Answers LOADING.
+  void finish_loading();             ///< Answers again.
   void pause_writes(duration time);  ///< CLIENT PAUSE WRITE: writes hang, then are applied.
-  void flush_scripts();             ///< SCRIPT FLUSH.
+  void flush_scripts();              ///< SCRIPT FLUSH.
 
   /// The server itself: faults, keyspace, log. Functions that take a time want `world::now()`.
   [[nodiscard]] fake_server& server() noexcept { return server_; }
@@ -58,8 +59,8 @@ class sim_redis {
   fake_server& server_;
 };
 
-/// See the head of this file. Not thread-safe: one thread builds it, runs it and destroys it. Objects made on its executor
-/// (clients, policies, timers) must be destroyed before it.
+/// See the head of this file. Not thread-safe: one thread builds it, runs it and destroys it. Objects made on
+/// its executor (clients, policies, timers) must be destroyed before it.
 class world {
  public:
   explicit world(std::uint64_t seed = 1);
@@ -89,8 +90,8 @@ class world {
   /// Steps until `done()` or until `limit` has passed; tells whether it is done.
   bool run_until(std::function<bool()> const& done, duration limit = std::chrono::hours(1));
 
-  /// Runs a coroutine to its end and gives its value; throws what it throws, and std::runtime_error when it does not end
-  /// within `limit` of virtual time.
+  /// Runs a coroutine to its end and gives its value; throws what it throws, and std::runtime_error when it
+  /// does not end within `limit` of virtual time.
   template <class T>
   T run(asio::awaitable<T> work, duration limit = std::chrono::hours(1)) {
     std::optional<T> value;

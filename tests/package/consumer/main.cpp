@@ -1,5 +1,5 @@
-// A service that links the installed package: one call to a port where nothing listens, which must end with a failure
-// that says so, in time and with no effect.
+// A service that links the installed package: one call to a port where nothing listens, which must end with a
+// failure that says so, in time and with no effect.
 #include <redoubt/client.hpp>
 
 #include <boost/asio/awaitable.hpp>

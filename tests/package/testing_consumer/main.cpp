@@ -1,4 +1,5 @@
-// A user's test of a route of his own, built against the installed package: no server, no waiting, exact times.
+// A user's test of a route of his own, built against the installed package: no server, no waiting, exact
+// times.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
