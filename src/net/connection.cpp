@@ -2,6 +2,7 @@
 #include <redoubt/net/connection.hpp>
 
 #include <random>
+#include <utility>
 
 #include <boost/asio/execution/context.hpp>
 
@@ -9,11 +10,22 @@
 
 namespace redoubt::detail {
 
+namespace {
+
+thread_local bool at_the_last = false;
+
+}  // namespace
+
+bool take_turn() noexcept { return std::exchange(at_the_last, false); }
+
 void deliver_all(asio::any_io_executor const& executor, call_list calls) {
   while (auto* call = calls.pop()) {
+    at_the_last = calls.empty();
     try {
       call->deliver();
+      at_the_last = false;
     } catch (...) {
+      at_the_last = false;
       // The exception belongs to that handler's caller and leaves through the executor; the others are still
       // owed theirs.
       asio::post(executor,

@@ -288,7 +288,7 @@ void connection_core::flush(time_point t) {
     auto* call = call_of(tag);
     out_.append(call->wire());
     charged += std::exchange(call->charged_bytes, 0);
-    if (call->bytes.capacity() > small_command) std::string().swap(call->bytes);
+    if (call->bytes.allocated() > small_command) call->bytes.reset();
   }
   gate_->unqueue(charged);
   writing_ = true;

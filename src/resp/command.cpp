@@ -52,22 +52,19 @@ bool is_refused(std::string_view name) noexcept {
 }  // namespace
 
 void command::append_text(std::string_view text) {
-  constexpr std::size_t short_text = 100;
-  char frame[24 + short_text];
-  frame[0] = '$';
-  auto* end = std::to_chars(frame + 1, frame + 22, text.size()).ptr;
-  *end++ = '\r';
-  *end++ = '\n';
-  if (text.size() <= short_text - 2) {  // most arguments: one piece
-    end = std::copy(text.begin(), text.end(), end);
-  } else {
-    bytes_.append(frame, static_cast<std::size_t>(end - frame));
-    bytes_.append(text);
-    end = frame;
-  }
-  *end++ = '\r';
-  *end++ = '\n';
-  bytes_.append(frame, static_cast<std::size_t>(end - frame));
+  char digits[20];
+  auto const count =
+      static_cast<std::size_t>(std::to_chars(digits, digits + sizeof digits, text.size()).ptr - digits);
+  auto const size = 1 + count + 2 + text.size() + 2;
+  auto* at = bytes_.room(size);
+  *at++ = '$';
+  at = std::copy_n(digits, count, at);
+  *at++ = '\r';
+  *at++ = '\n';
+  at += text.copy(at, text.size());
+  *at++ = '\r';
+  *at++ = '\n';
+  bytes_.advance(size);
   ++count_;
 }
 
@@ -79,7 +76,7 @@ void command::write_header() noexcept {
   *end++ = '\n';
   auto const length = static_cast<std::size_t>(end - header);
   start_ = static_cast<std::uint32_t>(header_size - length);
-  std::copy(header, end, bytes_.begin() + start_);
+  std::copy(header, end, bytes_.data() + start_);
 }
 
 std::string_view command::name() const noexcept {
@@ -92,7 +89,7 @@ std::string_view command::name() const noexcept {
 
 std::string_view command::operator[](std::size_t i) const noexcept {
   if (i >= count_) return {};
-  std::string_view rest = std::string_view(bytes_).substr(header_size);
+  std::string_view rest = bytes_.view().substr(header_size);
   for (;;) {
     std::size_t length = 0;
     auto const number_end = std::from_chars(rest.data() + 1, rest.data() + rest.size(), length).ptr;

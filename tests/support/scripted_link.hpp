@@ -117,7 +117,7 @@ class scripted_link final : public redoubt::detail::link_port, public redoubt::e
         h.by, redoubt::deadline(redoubt::saturating_add(time, h.budget.value_or(options.timeouts.call))));
     p->name = redoubt::command_name(c.name());
     p->runs_script = redoubt::runs_script(c.name());
-    p->bytes = c.wire();
+    p->bytes.append(c.wire());
     p->replies = h.replies;
     p->cancel_key = h.cancel_key;
     if (!gate->enter(p->bytes.size())) {

@@ -79,6 +79,11 @@ class stub_connection final : public redoubt::detail::connection {
       if (call->value.is_error()) {
         call->error = redoubt::to_failure(call->value.as_error());
         if (call->runs_script) call->error->effect = redoubt::effect_inside_script(call->value.as_error());
+        if (call->again()) {  // as connection_core does: still the same call, and still counted
+          gate_->unqueue(std::exchange(call->charged_bytes, call->wire().size()));
+          gate_->queue(call->charged_bytes);
+          return submit(call);
+        }
       }
     } else {
       call->values = std::move(replies);

@@ -14,6 +14,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
 
@@ -42,6 +43,11 @@ class connection {
 /// it.
 void deliver_all(asio::any_io_executor const& executor, call_list calls);
 
+/// True once for each list, while its last call completes on this thread: what that handler starts first is
+/// sent in the same turn, because nothing is left that could be sent together with it. So one call after the
+/// other costs one turn less.
+[[nodiscard]] bool take_turn() noexcept;
+
 /// See the head of this file. `Transport` offers: a constructor (strand, client_options const&); a type
 /// `addresses`; async_resolve(void(errc, addresses)); adopt(addresses), which keeps them and says how many
 /// there are; async_connect(number, void(errc)); in both `errc::unspecified` is success;
@@ -62,7 +68,16 @@ class basic_connection final : public connection,
         core_(options, *this, std::move(gate), seed) {}
 
   void submit(pending_call* call) override {
-    if (core_.submit(call)) input([](core& c) { c.on_wake(); });
+    if (!core_.submit(call)) return;
+    auto wake = [self = this->shared_from_this()] {
+      self->core_.on_wake();
+      self->after_input();
+    };
+    if (take_turn()) {
+      asio::dispatch(strand_, std::move(wake));
+    } else {
+      asio::post(strand_, std::move(wake));
+    }
   }
 
   void cancel(std::uint64_t key) override {

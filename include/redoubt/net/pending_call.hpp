@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,6 +16,7 @@
 #include <redoubt/core/time.hpp>
 #include <redoubt/fsm/call_queue.hpp>
 #include <redoubt/resp/reply.hpp>
+#include <redoubt/resp/wire_bytes.hpp>
 
 namespace redoubt::detail {
 
@@ -37,7 +38,7 @@ class pending_call {
   pending_call* next = nullptr;
 
   // What to do.
-  std::string bytes;  ///< The encoded command starts at `offset`.
+  wire_bytes bytes;  ///< The encoded command starts at `offset`.
   std::size_t offset = 0;
   std::uint32_t replies = 1;
   bool own_budget = false;
@@ -57,7 +58,7 @@ class pending_call {
   std::vector<reply> values;  ///< With several.
   std::optional<failure> error;
 
-  [[nodiscard]] std::string_view wire() const noexcept { return std::string_view(bytes).substr(offset); }
+  [[nodiscard]] std::string_view wire() const noexcept { return bytes.view().substr(offset); }
 
  protected:
   ~pending_call() = default;

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include <redoubt/core/failure.hpp>
+#include <redoubt/resp/wire_bytes.hpp>
 
 namespace redoubt {
 
@@ -21,9 +22,9 @@ namespace redoubt {
 template <class T>
 concept command_argument = std::convertible_to<T const&, std::string_view> || std::is_arithmetic_v<T>;
 
-/// One Redis command, encoded as RESP when it is built. Owns its bytes (one allocation in all); copyable;
-/// movable. Arguments may hold any byte, CR LF and NUL included. Integers are written in decimal, floating
-/// point numbers in the shortest form that reads back the same, `bool` as 1 or 0.
+/// One Redis command, encoded as RESP when it is built. Owns its bytes (no allocation up to 80 of them, one
+/// above); copyable; movable. Arguments may hold any byte, CR LF and NUL included. Integers are written in
+/// decimal, floating point numbers in the shortest form that reads back the same, `bool` as 1 or 0.
 ///
 /// `command("SET", key, value, "PX", 60'000)`
 ///
@@ -34,8 +35,8 @@ class command {
   /// `name` and arguments, in order.
   template <command_argument... Args>
   explicit command(std::string_view name, Args const&... args) {
-    bytes_.reserve(header_size + encoded_size(name) + (encoded_size(args) + ... + 0));
-    bytes_.resize(header_size);
+    (void)bytes_.room(header_size + encoded_size(name) + (encoded_size(args) + ... + 0));
+    bytes_.advance(header_size);
     append(name);
     (append(args), ...);
     write_header();
@@ -50,7 +51,7 @@ class command {
   }
 
   /// The encoded command.
-  [[nodiscard]] std::string_view wire() const noexcept { return std::string_view(bytes_).substr(start_); }
+  [[nodiscard]] std::string_view wire() const noexcept { return bytes_.view().substr(start_); }
 
   /// Name and arguments together; at least 1.
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
@@ -59,7 +60,9 @@ class command {
   [[nodiscard]] std::string_view operator[](std::size_t i) const noexcept;
 
   /// Gives the bytes away: the encoded command starts at `second`.
-  [[nodiscard]] std::pair<std::string, std::size_t> release() && { return {std::move(bytes_), start_}; }
+  [[nodiscard]] std::pair<detail::wire_bytes, std::size_t> release() && {
+    return {std::move(bytes_), start_};
+  }
 
   /// The name as it was given.
   [[nodiscard]] std::string_view name() const noexcept;
@@ -67,14 +70,16 @@ class command {
  private:
   // Room for "*4294967295\r\n" in front of the body, so that add() never moves the body.
   static constexpr std::size_t header_size = 13;
-  static constexpr std::size_t frame_size = 26;  // "$" + 20 digits + 2 x CR LF + 1
 
   template <class T>
   static std::size_t encoded_size(T const& arg) noexcept {
     if constexpr (std::is_arithmetic_v<T>) {
-      return frame_size + 32;
+      return encoded_size(std::string_view("12345678"));  // a guess: most are short
     } else {
-      return frame_size + std::string_view(arg).size();
+      std::size_t const size = std::string_view(arg).size();
+      std::size_t digits = 1;
+      for (auto rest = size; rest >= 10; rest /= 10) ++digits;
+      return 1 + digits + 2 + size + 2;
     }
   }
 
@@ -94,7 +99,7 @@ class command {
   void append_text(std::string_view text);
   void write_header() noexcept;
 
-  std::string bytes_;
+  detail::wire_bytes bytes_;
   std::uint32_t start_ = 0;
   std::uint32_t count_ = 0;
 };
@@ -115,9 +120,9 @@ class pipeline {
   /// Adds a command at the end.
   pipeline& add(command const& c);
 
-  [[nodiscard]] std::string_view wire() const noexcept { return bytes_; }
+  [[nodiscard]] std::string_view wire() const noexcept { return bytes_.view(); }
   /// Gives the bytes away.
-  [[nodiscard]] std::string release() && { return std::move(bytes_); }
+  [[nodiscard]] detail::wire_bytes release() && { return std::move(bytes_); }
   /// Number of commands.
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
   [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
@@ -129,7 +134,7 @@ class pipeline {
   [[nodiscard]] bool runs_script() const noexcept { return runs_script_; }
 
  private:
-  std::string bytes_;
+  detail::wire_bytes bytes_;
   std::string refused_;
   command_name label_;
   bool runs_script_ = false;
