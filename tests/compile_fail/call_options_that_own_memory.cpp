@@ -4,6 +4,8 @@
 // expect: cannot derive from .final. base|base .*call_options.* is marked 'final'
 #include <string>
 
+#include <boost/asio/awaitable.hpp>
+
 #include <redoubt/client.hpp>
 
 using namespace std::chrono_literals;
