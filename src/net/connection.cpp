@@ -13,6 +13,7 @@ namespace redoubt::detail {
 namespace {
 
 thread_local bool at_the_last = false;
+thread_local harvest* innermost = nullptr;
 
 }  // namespace
 
@@ -33,6 +34,25 @@ void deliver_all(asio::any_io_executor const& executor, call_list calls) {
       throw;
     }
   }
+}
+
+harvest::harvest(connection const& owner) noexcept
+    : owner_(&owner),
+      outer_(std::exchange(innermost, this)) {}
+
+harvest::~harvest() {
+  if (innermost == this) innermost = outer_;
+}
+
+call_list harvest::take() noexcept {
+  innermost = outer_;
+  return std::move(calls_);
+}
+
+bool harvest::add(connection const& owner, call_list& calls) noexcept {
+  if (!innermost || innermost->owner_ != &owner) return false;
+  innermost->calls_.append(std::move(calls));
+  return true;
 }
 
 asio::execution_context::id connection_factory::id;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
@@ -47,6 +48,26 @@ void deliver_all(asio::any_io_executor const& executor, call_list calls);
 /// sent in the same turn, because nothing is left that could be sent together with it. So one call after the
 /// other costs one turn less.
 [[nodiscard]] bool take_turn() noexcept;
+
+/// Gathers what one connection hands over on this thread while this exists, so that it is delivered by
+/// whoever made this, without another turn of the loop. They nest: a handler may run the loop.
+class harvest {
+ public:
+  explicit harvest(connection const& owner) noexcept;
+  ~harvest();
+  harvest(harvest const&) = delete;
+  harvest& operator=(harvest const&) = delete;
+
+  /// Ends it and gives away what was gathered.
+  [[nodiscard]] call_list take() noexcept;
+  /// True when the calls were taken over by one that gathers for this connection on this thread.
+  [[nodiscard]] static bool add(connection const& owner, call_list& calls) noexcept;
+
+ private:
+  connection const* owner_;
+  harvest* outer_;
+  call_list calls_;
+};
 
 /// See the head of this file. `Transport` offers: a constructor (strand, client_options const&); a type
 /// `addresses`; async_resolve(void(errc, addresses)); adopt(addresses), which keeps them and says how many
@@ -154,15 +175,20 @@ class basic_connection final : public connection,
   }
 
   void read(std::uint64_t epoch) override {
-    transport_.async_read_some(asio::buffer(input_), [self = this->shared_from_this(),
-                                                      epoch](boost::system::error_code error, std::size_t n) {
-      if (error) {
-        self->core_.on_broken(epoch);
-      } else {
-        self->core_.on_read(epoch, {self->input_.data(), n});
-      }
-      self->after_input();
-    });
+    auto done = [self = this->shared_from_this(), epoch](boost::system::error_code error, std::size_t n) {
+      harvest ended(*self);
+      asio::dispatch(self->strand_, [self, epoch, error, n] {
+        if (error) {
+          self->core_.on_broken(epoch);
+        } else {
+          self->core_.on_read(epoch, {self->input_.data(), n});
+        }
+        self->after_input();
+      });
+      // Behind the strand, so a handler that takes its time does not hold the connection up.
+      if (auto calls = ended.take(); !calls.empty()) deliver_all(self->executor_, std::move(calls));
+    };
+    transport_.async_read_some(asio::buffer(input_), asio::bind_executor(executor_, std::move(done)));
   }
 
   void write(std::uint64_t epoch, std::string_view bytes) override {
@@ -200,6 +226,7 @@ class basic_connection final : public connection,
   void disarm() noexcept override { timer_.cancel(); }
 
   void hand_over(call_list done) override {
+    if (harvest::add(*this, done)) return;
     asio::post(executor_, [executor = executor_, calls = std::move(done)]() mutable {
       deliver_all(executor, std::move(calls));
     });

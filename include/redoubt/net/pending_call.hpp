@@ -89,6 +89,12 @@ class call_list {
     (tail_ ? tail_->next : head_) = call;
     tail_ = call;
   }
+  /// Puts the other's calls behind its own.
+  void append(call_list other) noexcept {
+    if (other.empty()) return;
+    (tail_ ? tail_->next : head_) = std::exchange(other.head_, nullptr);
+    tail_ = std::exchange(other.tail_, nullptr);
+  }
   [[nodiscard]] pending_call* pop() noexcept {
     auto* call = head_;
     if (call) {
