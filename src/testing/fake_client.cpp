@@ -86,17 +86,7 @@ void fake_client_state::start(pending_call* call, call_options const& options) {
     return end(call, std::move(why), now);
   }
   if (broken_) return end(call, *broken_, now);
-  restart(call);
-}
-
-void fake_client_state::restart(pending_call* call) {
-  auto const now = timer_.now();
-  if (shut_) {  // a handler that was called just before has destroyed the client
-    end(call, {.code = errc::closed, .effect = effect::none}, now);
-    return deliver_ended();
-  }
   waiting_.push_back({call, saturating_add(now, options_.attempt_timeout)});
-  schedule();
 }
 
 void fake_client_state::deliver_ended() {
@@ -166,7 +156,6 @@ bool fake_eval_outcome::again(pending_call& call) {
       call, eval_command(request.body, request.k, request.a, state->options().key_prefix, false));
   call.value = reply();
   call.error.reset();
-  state->restart(&call);
   return true;
 }
 

@@ -21,6 +21,7 @@ void fake_client_state::turn() {
   expire(now);
   send_waiting(now);
   take_arrivals(now);  // a fake server answers at once
+  send_waiting(now);   // the second command of a script
   arm(now);
   in_turn_ = false;
   redoubt::detail::deliver_all(executor_, std::move(ended_));
@@ -67,7 +68,12 @@ void fake_client_state::answered(sent_call& entry, time_point now) {
   if (entry.reply_is_lost) {
     end(call, {.code = errc::connection_lost, .phase = phase::read}, now);
   } else if (call->replies == 1 && call->value.is_error()) {
-    end(call, to_failure(call->value.as_error()), now);
+    call->error = to_failure(call->value.as_error());
+    if (call->again()) {
+      waiting_.push_back({call, saturating_add(now, options_.attempt_timeout)});
+    } else {
+      end(call, *call->error, now);
+    }
   } else {
     ended_.push(call);
   }

@@ -78,8 +78,6 @@ class fake_client_state : public std::enable_shared_from_this<fake_client_state>
 
   /// Takes the call over.
   void start(pending_call* call, call_options const& options);
-  /// Sends an ended call once more under its old deadline.
-  void restart(pending_call* call);
   /// A number by which the call can be cancelled.
   std::uint64_t make_key(pending_call* call) noexcept { return call->cancel_key = ++last_key_; }
   void cancel(std::uint64_t key);
