@@ -138,6 +138,21 @@ TEST(core_phases, C03_cancel_in_every_phase) {
   }
 }
 
+TEST(core_phases, C03_cancel_overtakes_a_call_that_was_only_just_left) {
+  scripted_link l;
+  l.make_idle();
+  auto const t = l.leave(command("SET", "k", "v"), {.cancel_key = key});
+  l.cancel(key);
+  ASSERT_EQ(t->ends, 1) << "the connection has not looked into its inbox";
+  EXPECT_EQ(t->why().code, errc::cancelled);
+  EXPECT_EQ(t->why().effect, effect::none);
+  l.wake();
+  l.advance(1s);
+  EXPECT_EQ(t->ends, 1);
+  EXPECT_EQ(l.sent, "") << "Redis never sees it";
+  l.expect_quiet();
+}
+
 TEST(core_phases, the_end_of_the_connection_in_every_phase) {
   for (auto const& s : stages()) {
     scripted_link l;
