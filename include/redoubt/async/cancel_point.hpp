@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Cancellation of one operation, from any thread. Asio's cancellation slots must not be touched by two
+// threads at once; between guards, whose timers and completions run wherever they run, this is used instead.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <utility>
+
+namespace redoubt {
+
+/// Something that can be asked to stop. Kept alive by itself or by what it waits for, never by who asks.
+class cancel_listener {
+ public:
+  virtual ~cancel_listener() = default;
+  /// A request to stop. Any thread; at most once per `cancel_point::listen()`.
+  virtual void on_cancel() noexcept = 0;
+};
+
+/// Where a request to stop arrives, and who is told. One listener at a time: what has been started last.
+/// Thread-safe.
+class cancel_point {
+ public:
+  cancel_point() = default;
+  cancel_point(cancel_point const&) = delete;
+  cancel_point& operator=(cancel_point const&) = delete;
+
+  /// Registers who wants to be told; replaces the one before. When the request has come already, `who` is
+  /// told before this returns.
+  void listen(std::shared_ptr<cancel_listener> const& who) {
+    {
+      std::scoped_lock const lock(mutex_);
+      listener_ = who;
+      if (!cancelled_) return;
+    }
+    who->on_cancel();
+  }
+
+  /// Asks to stop, once; further calls do nothing.
+  void cancel() noexcept {
+    std::shared_ptr<cancel_listener> told;
+    {
+      std::scoped_lock const lock(mutex_);
+      if (std::exchange(cancelled_, true)) return;
+      told = listener_.lock();
+    }
+    if (told) told->on_cancel();
+  }
+
+  /// True once `cancel()` was called.
+  [[nodiscard]] bool cancelled() const noexcept {
+    std::scoped_lock const lock(mutex_);
+    return cancelled_;
+  }
+
+ private:
+  std::mutex mutable mutex_;
+  std::weak_ptr<cancel_listener> listener_;
+  bool cancelled_ = false;
+};
+
+}  // namespace redoubt
