@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Bridges between the layers of a stack, which complete by calling a function object, and coroutines: a layer
+// or an operation written as a coroutine, and one pass through what is inside a layer as an awaitable.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <tuple>
+#include <utility>
+
+#include <boost/asio/append.hpp>
+#include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <redoubt/async/clock.hpp>
+#include <redoubt/guard/layer.hpp>
+
+namespace redoubt::detail {
+
+/// A coroutine that runs for a call: on a strand, where a request to stop is delivered too.
+class spawned_call : public cancel_listener, public std::enable_shared_from_this<spawned_call> {
+ public:
+  explicit spawned_call(asio::any_io_executor const& executor) : strand_(asio::make_strand(executor)) {}
+
+  void on_cancel() noexcept override {
+    asio::post(strand_, [self = shared_from_this()] { self->stop_.emit(asio::cancellation_type::terminal); });
+  }
+
+  template <class T, class Function, class Done>
+  void run(Function function, Done done) {
+    auto ended = [self = shared_from_this(), done = std::move(done)](std::exception_ptr thrown,
+                                                                     result<T> value) mutable {
+      std::move(done)(thrown ? result<T>(thrown_failure()) : std::move(value));
+    };
+    asio::co_spawn(
+        strand_, std::move(function),
+        asio::bind_cancellation_slot(stop_.slot(), asio::bind_executor(strand_, std::move(ended))));
+  }
+
+  /// What an operation that threw amounts to for the guards around it.
+  [[nodiscard]] static failure thrown_failure() noexcept {
+    failure f;
+    f.code = errc::load_failed;
+    f.effect = effect::unknown;
+    return f;
+  }
+
+ private:
+  asio::strand<asio::any_io_executor> strand_;
+  asio::cancellation_signal stop_;
+};
+
+/// Starts `function()` -> `awaitable<result<T>>` for a call and hands its value to `done`. What it throws
+/// becomes `load_failed`. The scope's cancellation arrives as terminal cancellation of the coroutine.
+template <class T, class Function, class Done>
+void spawn_call(call_scope const& scope, Function function, Done done) {
+  auto call = std::make_shared<spawned_call>(scope.executor);
+  call->template run<T>(std::move(function), std::move(done));
+  if (scope.cancel != nullptr) scope.cancel->listen(call);
+}
+
+/// The handler of an Asio operation that a call inside a layer completes.
+template <class T, class Handler>
+struct posted_completion {
+  posted_completion(asio::any_io_executor const& ex, Handler h)
+      : executor(ex),
+        handler(std::move(h)),
+        work(asio::get_associated_executor(handler, ex)) {}
+
+  void operator()(result<T> value) && {
+    auto const target = work.get_executor();
+    asio::post(executor, asio::bind_executor(target, asio::append(std::move(handler), std::move(value))));
+  }
+
+  asio::any_io_executor executor;
+  Handler handler;
+  asio::executor_work_guard<asio::associated_executor_t<Handler, asio::any_io_executor>> work;
+};
+
+template <class T, class Next>
+struct next_initiation {
+  using executor_type = asio::any_io_executor;
+  Next const* next;
+  executor_type executor;
+  [[nodiscard]] executor_type get_executor() const noexcept { return executor; }
+
+  template <class Handler, class... Args>
+  void operator()(Handler&& handler, deadline by, std::tuple<Args...> const& args) const {
+    auto stop = std::make_shared<cancel_point>();
+    if (auto slot = asio::get_associated_cancellation_slot(handler); slot.is_connected()) {
+      slot.assign([stop](asio::cancellation_type) { stop->cancel(); });
+    }
+    call_scope const scope{executor, by, redoubt::now(executor), stop.get()};
+    // Keeps the cancel_point until the call has completed.
+    auto done = [stop, complete = posted_completion<T, std::decay_t<Handler>>(
+                           executor, std::forward<Handler>(handler))](result<T> value) mutable {
+      std::move(complete)(std::move(value));
+    };
+    std::apply([&](Args const&... each) { (*next)(scope, std::move(done), each...); }, args);
+  }
+};
+
+/// One pass through what is inside a layer. Errors come as the value, nothing is thrown. Cancelling the
+/// awaiting coroutine cancels the pass.
+template <class T, class Next, class... Args>
+asio::awaitable<result<T>> await_next(Next const& next, asio::any_io_executor executor, deadline by,
+                                      std::tuple<Args...> args) {
+  return asio::async_initiate<asio::use_awaitable_t<> const, void(result<T>)>(
+      next_initiation<T, Next>{&next, std::move(executor)}, asio::use_awaitable, by, std::move(args));
+}
+
+}  // namespace redoubt::detail
