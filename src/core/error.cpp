@@ -8,28 +8,31 @@ namespace redoubt {
 
 std::string_view to_string(errc code) noexcept {
   switch (code) {
-    case errc::unspecified: return "unspecified";
-    case errc::deadline_exceeded: return "deadline_exceeded";
-    case errc::cancelled: return "cancelled";
-    case errc::connection_refused: return "connection_refused";
-    case errc::connect_timeout: return "connect_timeout";
-    case errc::connect_failed: return "connect_failed";
-    case errc::resolve_failed: return "resolve_failed";
-    case errc::connection_lost: return "connection_lost";
-    case errc::connection_stalled: return "connection_stalled";
-    case errc::protocol_error: return "protocol_error";
-    case errc::reply_too_large: return "reply_too_large";
-    case errc::request_too_large: return "request_too_large";
-    case errc::queue_full: return "queue_full";
-    case errc::closed: return "closed";
-    case errc::bad_option: return "bad_option";
-    case errc::refused_command: return "refused_command";
-    case errc::unexpected_reply: return "unexpected_reply";
-    case errc::server_error: return "server_error";
-    case errc::bulkhead_full: return "bulkhead_full";
-    case errc::retries_exhausted: return "retries_exhausted";
-    case errc::load_timeout: return "load_timeout";
-    case errc::load_failed: return "load_failed";
+  case errc::unspecified: return "unspecified";
+  case errc::deadline_exceeded: return "deadline_exceeded";
+  case errc::cancelled: return "cancelled";
+  case errc::connection_refused: return "connection_refused";
+  case errc::connect_timeout: return "connect_timeout";
+  case errc::connect_failed: return "connect_failed";
+  case errc::resolve_failed: return "resolve_failed";
+  case errc::connection_lost: return "connection_lost";
+  case errc::connection_stalled: return "connection_stalled";
+  case errc::protocol_error: return "protocol_error";
+  case errc::reply_too_large: return "reply_too_large";
+  case errc::request_too_large: return "request_too_large";
+  case errc::queue_full: return "queue_full";
+  case errc::closed: return "closed";
+  case errc::bad_option: return "bad_option";
+  case errc::refused_command: return "refused_command";
+  case errc::unexpected_reply: return "unexpected_reply";
+  case errc::server_error: return "server_error";
+  case errc::bulkhead_full: return "bulkhead_full";
+  case errc::retries_exhausted: return "retries_exhausted";
+  case errc::load_timeout: return "load_timeout";
+  case errc::load_failed: return "load_failed";
+  case errc::breaker_open: return "breaker_open";
+  case errc::limit_exceeded: return "limit_exceeded";
+  case errc::flight_full: return "flight_full";
   }
   return "invalid";
 }

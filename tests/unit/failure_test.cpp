@@ -27,7 +27,7 @@ using redoubt::failure_detail;
 using redoubt::phase;
 using redoubt::server_errc;
 
-constexpr auto last_code = errc::load_failed;
+constexpr auto last_code = errc::flight_full;
 constexpr auto last_server_code = server_errc::nogroup;
 
 std::vector<errc> codes() {
@@ -65,6 +65,9 @@ std::map<errc, failure_class> const own_classes{
     {errc::retries_exhausted, failure_class::unavailable},
     {errc::load_timeout, failure_class::saturated},
     {errc::load_failed, failure_class::caller_error},
+    {errc::breaker_open, failure_class::saturated},
+    {errc::limit_exceeded, failure_class::unavailable},
+    {errc::flight_full, failure_class::saturated},
 };
 
 TEST(failure, every_code_has_its_class) {
@@ -167,7 +170,8 @@ TEST(failure, the_message_of_every_code_and_phase_is_a_sentence) {
 }
 
 TEST(failure, says_nothing_about_redis_where_redis_was_not_asked) {
-  for (auto const code : {errc::bulkhead_full, errc::load_timeout, errc::load_failed}) {
+  for (auto const code : {errc::bulkhead_full, errc::load_timeout, errc::load_failed, errc::breaker_open,
+                          errc::limit_exceeded, errc::flight_full}) {
     EXPECT_EQ(failure{.code = code}.message().find("Redis"), std::string::npos) << code;
   }
 }

@@ -16,6 +16,9 @@ class cancel_listener {
   virtual ~cancel_listener() = default;
   /// A request to stop. Any thread; at most once per `cancel_point::listen()`.
   virtual void on_cancel() noexcept = 0;
+  /// True while the operation only waits in one of our own queues: ending it now is our saturation, and
+  /// nothing has been started.
+  [[nodiscard]] virtual bool waiting() const noexcept { return false; }
 };
 
 /// Where a request to stop arrives, and who is told. One listener at a time: what has been started last.
@@ -46,6 +49,16 @@ class cancel_point {
       told = listener_.lock();
     }
     if (told) told->on_cancel();
+  }
+
+  /// What the listener says to `cancel_listener::waiting()`.
+  [[nodiscard]] bool waiting() const noexcept {
+    std::shared_ptr<cancel_listener> asked;
+    {
+      std::scoped_lock const lock(mutex_);
+      asked = listener_.lock();
+    }
+    return asked && asked->waiting();
   }
 
   /// True once `cancel()` was called.

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <redoubt/fsm/breaker_state.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cassert>
+#include <utility>
+
+#include <redoubt/fsm/backoff.hpp>
+
+namespace redoubt {
+namespace {
+
+// The word: gate in bits 0 to 2, flags, the cause in bits 8 to 15, the generation in bits 32 to 63.
+constexpr std::uint64_t gate_mask = 7;
+constexpr std::uint64_t troubled = 8;  // failures in a row: a success has to reset them
+constexpr std::uint64_t windowed = 16;
+
+std::uint32_t generation_of(std::uint64_t word) noexcept { return static_cast<std::uint32_t>(word >> 32); }
+errc cause_of(std::uint64_t word) noexcept { return static_cast<errc>(word >> 8 & 0xff); }
+
+template <class T>
+T load(T const& from, std::memory_order order = std::memory_order_relaxed) noexcept {
+  return std::atomic_ref(const_cast<T&>(from)).load(order);
+}
+template <class T>
+void store(T& to, T value, std::memory_order order = std::memory_order_relaxed) noexcept {
+  std::atomic_ref(to).store(value, order);
+}
+void add(std::uint64_t& counter) noexcept {
+  std::atomic_ref(counter).fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+breaker_state::breaker_state(breaker_settings const& settings) : settings_(settings) {
+  settings_.validate();
+  if (settings_.ratio) window_.reset(settings_.ratio->window);
+  publish();
+}
+
+std::optional<breaker_pass> breaker_state::pass_at_once() const noexcept {
+  auto const word = load(word_);
+  auto const g = static_cast<gate>(word & gate_mask);
+  if (g == gate::pass) return breaker_pass{generation_of(word), 0, true};
+  if (g == gate::always_pass) return breaker_pass{generation_of(word), 0, false};
+  return std::nullopt;
+}
+
+std::optional<breaker_decision> breaker_state::refuse_at_once(time_point now) noexcept {
+  auto const word = load(word_, std::memory_order_acquire);
+  auto const g = static_cast<gate>(word & gate_mask);
+  duration left{};
+  if (g == gate::refuse) {
+    // Written before the word that this belongs to; when it is already that of a later word, its own time is
+    // as good.
+    left = duration(load(refuse_until_) - now.time_since_epoch().count());
+    if (left <= duration::zero()) return std::nullopt;
+  } else if (g != gate::always_refuse) {
+    return std::nullopt;
+  }
+  add(counts_.refused);
+  breaker_decision out;
+  out.retry_after = left;
+  out.cause = cause_of(word);
+  return out;
+}
+
+bool breaker_state::counts_over_time() const noexcept { return (load(word_) & windowed) != 0; }
+
+bool breaker_state::succeed_at_once(breaker_pass pass, duration took, time_point now) noexcept {
+  if (pass.counts) {
+    auto const word = load(word_);
+    if ((word & (gate_mask | troubled)) != static_cast<std::uint64_t>(gate::pass)) return false;
+    if (generation_of(word) != pass.generation || pass.trial != 0) return false;
+    if ((word & windowed) != 0) {
+      if (took.count() > load(slow_after_)) return false;
+      window_.add_good(now);
+    }
+  }
+  add(counts_.succeeded);
+  return true;
+}
+
+breaker_snapshot breaker_state::snapshot() const noexcept {
+  breaker_snapshot out;
+  auto const read = [&](std::uint64_t breaker_snapshot::*field) { out.*field = load(counts_.*field); };
+  for (auto const field : {&breaker_snapshot::stale, &breaker_snapshot::slow, &breaker_snapshot::succeeded,
+                           &breaker_snapshot::failed, &breaker_snapshot::neutral, &breaker_snapshot::refused,
+                           &breaker_snapshot::would_refuse, &breaker_snapshot::opened,
+                           &breaker_snapshot::lost_trials, &breaker_snapshot::trials}) {
+    read(field);
+  }
+  out.phase = load(phase_);
+  out.mode = load(mode_);
+  out.generation = generation_of(load(word_));
+  return out;
+}
+
+bool breaker_state::forced() const noexcept {
+  return settings_.mode == breaker_mode::forced_open || settings_.mode == breaker_mode::forced_closed;
+}
+
+// What time alone has changed since the last step.
+void breaker_state::settle(time_point now, random_source& random) {
+  if (now < until_) return;
+  if (phase_ == breaker_phase::half_open && trial_out_) {
+    add(counts_.lost_trials);
+    open(errc::limit_exceeded, now, random);
+  } else if (phase_ == breaker_phase::recovering) {
+    // The same generation: what began while it recovered is news about the same time.
+    openings_ = 0;
+    enter(breaker_phase::closed, errc::unspecified);
+  }
+}
+
+void breaker_state::enter(breaker_phase to, errc cause) {
+  assert(untaken_ < transitions_.size());
+  transitions_[untaken_++] = {phase_, to, generation_, cause};
+  store(phase_, to);
+}
+
+void breaker_state::open(errc cause, time_point now, random_source& random) {
+  backoff_options const growth{settings_.open.base, settings_.open.cap};
+  auto const ceiling = backoff::ceiling(growth, openings_);
+  if (openings_ != ~std::uint32_t{0}) ++openings_;
+  auto const spread = static_cast<std::uint64_t>((ceiling - settings_.open.floor).count());
+  auto const jitter = duration(static_cast<duration::rep>(random.below(spread + 1)));
+  until_ = saturating_add(now, settings_.open.floor + jitter);
+  cause_ = cause;
+  trial_out_ = false;
+  ++generation_;
+  add(counts_.opened);
+  enter(breaker_phase::open, cause);
+}
+
+void breaker_state::close(time_point now) {
+  trial_out_ = false;
+  failures_ = 0;
+  cause_ = errc::unspecified;
+  if (settings_.ratio) window_.reset(settings_.ratio->window);
+  ++generation_;
+  if (settings_.ramp) {
+    until_ = saturating_add(now, settings_.ramp->length);
+    credit_ = 1.0 - settings_.ramp->start;  // the first one passes
+    enter(breaker_phase::recovering, errc::unspecified);
+  } else {
+    openings_ = 0;
+    enter(breaker_phase::closed, errc::unspecified);
+  }
+}
+
+void breaker_state::fresh() {
+  trial_out_ = false;
+  failures_ = openings_ = 0;
+  cause_ = errc::unspecified;
+  if (settings_.ratio) window_.reset(settings_.ratio->window);
+  ++generation_;
+  if (phase_ != breaker_phase::closed) enter(breaker_phase::closed, errc::unspecified);
+}
+
+breaker_decision breaker_state::refuse(duration retry_after) noexcept {
+  breaker_decision out;
+  if (settings_.mode == breaker_mode::metrics_only) {
+    add(counts_.would_refuse);
+    out.admitted = true;
+    out.pass.generation = generation_;
+    return out;
+  }
+  add(counts_.refused);
+  out.retry_after = retry_after;
+  out.cause = cause_;
+  return out;
+}
+
+breaker_decision breaker_state::pass() const noexcept {
+  breaker_decision out;
+  out.admitted = true;
+  out.pass = {generation_, 0, true};
+  return out;
+}
+
+breaker_decision breaker_state::admit(time_point now, random_source& random) {
+  breaker_decision out;
+  if (forced()) {
+    if (settings_.mode == breaker_mode::forced_open) return refuse(duration::zero());
+    out.admitted = true;
+    out.pass.generation = generation_;
+    return out;
+  }
+  settle(now, random);
+  if (phase_ == breaker_phase::open && now >= until_) {
+    ++generation_;
+    enter(breaker_phase::half_open, errc::unspecified);
+  }
+  switch (phase_) {
+    case breaker_phase::closed: out = pass(); break;
+    case breaker_phase::open: out = refuse(until_ - now); break;
+    case breaker_phase::half_open:
+      if (trial_out_) {
+        out = refuse(until_ - now);
+        break;
+      }
+      trial_out_ = true;
+      if (++trial_ == 0) trial_ = 1;
+      add(counts_.trials);
+      out = pass();
+      out.pass.trial = trial_;
+      out.limit = deadline(saturating_add(now, settings_.trial_limit));
+      until_ = saturating_add(out.limit.at(), breaker_settings::lease_grace);
+      break;
+    case breaker_phase::recovering: {
+      auto const& ramp = *settings_.ramp;
+      auto const left =
+          static_cast<double>((until_ - now).count()) / static_cast<double>(ramp.length.count());
+      credit_ += 1.0 - (1.0 - ramp.start) * std::min(left, 1.0);
+      if (credit_ >= 1.0) {
+        credit_ -= 1.0;
+        out = pass();
+      } else {
+        out = refuse(std::min<duration>(until_ - now, ramp.length / 10));
+      }
+      break;
+    }
+  }
+  publish();
+  return out;
+}
+
+void breaker_state::record(breaker_pass pass, breaker_outcome outcome, duration took, errc cause,
+                           time_point now, random_source& random) {
+  switch (outcome) {
+    case breaker_outcome::success: add(counts_.succeeded); break;
+    case breaker_outcome::failure: add(counts_.failed); break;
+    case breaker_outcome::neutral: add(counts_.neutral); break;
+  }
+  if (!pass.counts || forced()) return;
+  settle(now, random);
+  if (pass.generation != generation_ || (pass.trial != 0 && (pass.trial != trial_ || !trial_out_))) {
+    add(counts_.stale);
+  } else if (phase_ == breaker_phase::half_open) {
+    record_trial(pass, outcome, cause, now, random);
+  } else {
+    bool const slow =
+        settings_.ratio && outcome != breaker_outcome::neutral && took > settings_.ratio->slow_after;
+    record_call(outcome, slow, cause, now, random);
+  }
+  publish();
+}
+
+void breaker_state::record_trial(breaker_pass pass, breaker_outcome outcome, errc cause, time_point now,
+                                 random_source& random) {
+  assert(pass.trial != 0);
+  (void)pass;
+  switch (outcome) {
+    case breaker_outcome::success: close(now); break;
+    case breaker_outcome::failure: open(cause, now, random); break;
+    case breaker_outcome::neutral: trial_out_ = false; break;  // the next caller tries
+  }
+}
+
+void breaker_state::record_call(breaker_outcome outcome, bool slow, errc cause, time_point now,
+                                random_source& random) {
+  if (outcome == breaker_outcome::neutral) return;
+  bool const failed = outcome == breaker_outcome::failure;
+  if (slow) add(counts_.slow);
+  failures_ = failed ? failures_ + 1 : 0;
+  if (settings_.consecutive && failures_ >= *settings_.consecutive) return open(cause, now, random);
+  if (!settings_.ratio) return;
+  if (!failed && !slow) return window_.add_good(now);
+  window_.add_bad(now, failed, slow);
+  auto const& ratio = *settings_.ratio;
+  auto const counts = window_.count(now);
+  if (counts.calls < ratio.minimum_calls) return;
+  auto const calls = static_cast<double>(counts.calls);
+  if (static_cast<double>(counts.failed) >= ratio.failures * calls) return open(cause, now, random);
+  if (static_cast<double>(counts.slow) >= ratio.slow * calls) {
+    open(failed ? cause : errc::limit_exceeded, now, random);
+  }
+}
+
+void breaker_state::configure(breaker_settings const& settings) {
+  settings.validate();
+  auto const forced_before = forced();
+  auto const window_before = settings_.ratio ? settings_.ratio->window : duration::zero();
+  settings_ = settings;
+  if (settings_.ratio && settings_.ratio->window != window_before) window_.reset(settings_.ratio->window);
+  if (forced() || forced_before) fresh();
+  if (!settings_.ramp && phase_ == breaker_phase::recovering) enter(breaker_phase::closed, errc::unspecified);
+  publish();
+}
+
+std::optional<breaker_transition> breaker_state::take_transition() noexcept {
+  if (untaken_ == 0) return std::nullopt;
+  auto const out = transitions_[0];
+  std::move(transitions_.begin() + 1, transitions_.end(), transitions_.begin());
+  --untaken_;
+  return out;
+}
+
+time_point breaker_state::next_wakeup() const noexcept {
+  if (forced() || phase_ == breaker_phase::closed) return time_point::max();
+  if (phase_ == breaker_phase::half_open && !trial_out_) return time_point::max();
+  return until_;
+}
+
+// Tells the lock-free part where things stand.
+void breaker_state::publish() noexcept {
+  store(mode_, settings_.mode);
+  auto g = gate::ask;
+  bool const awaiting = phase_ == breaker_phase::open || (phase_ == breaker_phase::half_open && trial_out_);
+  if (settings_.mode == breaker_mode::forced_open) {
+    g = gate::always_refuse;
+  } else if (settings_.mode == breaker_mode::forced_closed) {
+    g = gate::always_pass;
+  } else if (phase_ == breaker_phase::closed) {
+    g = gate::pass;
+  } else if (awaiting && settings_.mode == breaker_mode::normal) {
+    g = gate::refuse;
+    store(refuse_until_, std::int64_t{until_.time_since_epoch().count()});
+  }
+  if (settings_.ratio) store(slow_after_, std::int64_t{settings_.ratio->slow_after.count()});
+  auto word = static_cast<std::uint64_t>(g) | std::uint64_t{static_cast<std::uint8_t>(cause_)} << 8 |
+              std::uint64_t{generation_} << 32;
+  if (failures_ > 0) word |= troubled;
+  if (settings_.ratio) word |= windowed;
+  store(word_, word, std::memory_order_release);
+}
+
+void breaker_state::check() const noexcept {
+  assert(untaken_ <= transitions_.size());
+  assert(!trial_out_ || phase_ == breaker_phase::half_open);
+  assert(generation_of(word_) == generation_);
+  assert(!forced() || phase_ == breaker_phase::closed);
+  assert(phase_ != breaker_phase::recovering || settings_.ramp);
+  assert(!settings_.consecutive || phase_ != breaker_phase::closed || failures_ < *settings_.consecutive);
+  auto const g = static_cast<gate>(word_ & gate_mask);
+  assert((g == gate::pass) == (phase_ == breaker_phase::closed && !forced()));
+  assert(g != gate::refuse || phase_ == breaker_phase::open || trial_out_);
+  assert(g != gate::refuse || refuse_until_ == until_.time_since_epoch().count());
+  (void)g;
+}
+
+}  // namespace redoubt
