@@ -16,6 +16,9 @@ spdlog::level::level_enum level_of(event_kind kind) noexcept {
     case event_kind::connecting:
     case event_kind::late_reply_discarded: return spdlog::level::debug;
     case event_kind::ready:
+    case event_kind::breaker_trying:
+    case event_kind::breaker_recovering:
+    case event_kind::breaker_closed:
     case event_kind::limiter_refused:
     case event_kind::admission_refused: return spdlog::level::info;
     case event_kind::lost:
@@ -26,6 +29,7 @@ spdlog::level::level_enum level_of(event_kind kind) noexcept {
     case event_kind::load_refused:
     case event_kind::limiter_unavailable:
     case event_kind::admission_unavailable:
+    case event_kind::breaker_opened:
     case event_kind::probe_changed: return spdlog::level::warn;
   }
   return spdlog::level::warn;

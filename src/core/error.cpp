@@ -106,20 +106,24 @@ std::string_view to_string(failure_class group) noexcept {
 
 std::string_view to_string(event_kind kind) noexcept {
   switch (kind) {
-    case event_kind::connecting: return "connecting";
-    case event_kind::ready: return "ready";
-    case event_kind::lost: return "lost";
-    case event_kind::late_reply_discarded: return "late_reply_discarded";
-    case event_kind::call_rejected: return "call_rejected";
-    case event_kind::cache_read_failed: return "cache_read_failed";
-    case event_kind::cache_write_failed: return "cache_write_failed";
-    case event_kind::cache_value_malformed: return "cache_value_malformed";
-    case event_kind::load_refused: return "load_refused";
-    case event_kind::limiter_refused: return "limiter_refused";
-    case event_kind::limiter_unavailable: return "limiter_unavailable";
-    case event_kind::admission_refused: return "admission_refused";
-    case event_kind::admission_unavailable: return "admission_unavailable";
-    case event_kind::probe_changed: return "probe_changed";
+  case event_kind::connecting: return "connecting";
+  case event_kind::ready: return "ready";
+  case event_kind::lost: return "lost";
+  case event_kind::late_reply_discarded: return "late_reply_discarded";
+  case event_kind::call_rejected: return "call_rejected";
+  case event_kind::cache_read_failed: return "cache_read_failed";
+  case event_kind::cache_write_failed: return "cache_write_failed";
+  case event_kind::cache_value_malformed: return "cache_value_malformed";
+  case event_kind::load_refused: return "load_refused";
+  case event_kind::limiter_refused: return "limiter_refused";
+  case event_kind::limiter_unavailable: return "limiter_unavailable";
+  case event_kind::admission_refused: return "admission_refused";
+  case event_kind::admission_unavailable: return "admission_unavailable";
+  case event_kind::probe_changed: return "probe_changed";
+  case event_kind::breaker_opened: return "breaker_opened";
+  case event_kind::breaker_trying: return "breaker_trying";
+  case event_kind::breaker_recovering: return "breaker_recovering";
+  case event_kind::breaker_closed: return "breaker_closed";
   }
   return "invalid";
 }

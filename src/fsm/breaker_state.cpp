@@ -82,6 +82,13 @@ bool breaker_state::succeed_at_once(breaker_pass pass, duration took, time_point
   return true;
 }
 
+bool breaker_state::neutral_at_once(breaker_pass pass) noexcept {
+  if (pass.trial != 0) return false;
+  add(counts_.neutral);
+  if (pass.counts && pass.generation != generation_of(load(word_))) add(counts_.stale);
+  return true;
+}
+
 breaker_snapshot breaker_state::snapshot() const noexcept {
   breaker_snapshot out;
   auto const read = [&](std::uint64_t breaker_snapshot::*field) { out.*field = load(counts_.*field); };
@@ -96,6 +103,8 @@ breaker_snapshot breaker_state::snapshot() const noexcept {
   out.generation = generation_of(load(word_));
   return out;
 }
+
+breaker_capability breaker_state::watches() const noexcept { return load(watches_); }
 
 bool breaker_state::forced() const noexcept {
   return settings_.mode == breaker_mode::forced_open || settings_.mode == breaker_mode::forced_closed;
@@ -248,6 +257,17 @@ void breaker_state::record(breaker_pass pass, breaker_outcome outcome, duration 
   publish();
 }
 
+void breaker_state::give_up(breaker_pass pass) noexcept {
+  if (neutral_at_once(pass)) return;
+  add(counts_.neutral);
+  if (pass.generation != generation_ || pass.trial != trial_ || !trial_out_) {
+    add(counts_.stale);
+    return;
+  }
+  trial_out_ = false;  // the next caller tries
+  publish();
+}
+
 void breaker_state::record_trial(breaker_pass pass, breaker_outcome outcome, errc cause, time_point now,
                                  random_source& random) {
   assert(pass.trial != 0);
@@ -307,6 +327,7 @@ time_point breaker_state::next_wakeup() const noexcept {
 // Tells the lock-free part where things stand.
 void breaker_state::publish() noexcept {
   store(mode_, settings_.mode);
+  store(watches_, settings_.watches);
   auto g = gate::ask;
   bool const awaiting = phase_ == breaker_phase::open || (phase_ == breaker_phase::half_open && trial_out_);
   if (settings_.mode == breaker_mode::forced_open) {

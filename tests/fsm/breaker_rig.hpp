@@ -29,9 +29,16 @@ struct breaker_rig {
 
   void end(breaker_pass pass, breaker_outcome outcome, time_point now, duration took = {},
            errc cause = errc::connection_lost) {
+    if (outcome == breaker_outcome::neutral && machine.neutral_at_once(pass)) return;
     if (outcome != breaker_outcome::success || !machine.succeed_at_once(pass, took, now)) {
       machine.record(pass, outcome, took, cause, now, random);
     }
+    collect();
+  }
+
+  /// A call that vanished.
+  void abandon(breaker_pass pass) {
+    machine.give_up(pass);
     collect();
   }
 

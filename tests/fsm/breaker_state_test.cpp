@@ -103,6 +103,19 @@ TEST(breaker_state, C88_a_cancelled_trial_leaves_it_half_open_and_frees_the_leas
   EXPECT_EQ(b.phase(), breaker_phase::half_open) << "the trial that was given up says nothing any more";
 }
 
+TEST(breaker_state, C88_an_abandoned_trial_frees_the_lease_without_a_clock) {
+  rig b(plain());
+  open_it(b);
+  auto const trial = b.ask(start + 1s);
+  b.abandon(trial.pass);
+  EXPECT_EQ(b.phase(), breaker_phase::half_open);
+  auto const next = b.ask(start + 1001ms);
+  EXPECT_TRUE(next.admitted);
+  b.abandon(trial.pass);
+  EXPECT_FALSE(b.ask(start + 1002ms).admitted) << "only its own lease";
+  EXPECT_EQ(b.machine.snapshot().stale, 1u);
+}
+
 TEST(breaker_state, C88_a_trial_that_never_reports_counts_as_failed_when_its_lease_ends) {
   rig b(plain());
   open_it(b);

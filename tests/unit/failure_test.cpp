@@ -131,7 +131,7 @@ TEST(failure, every_enumerator_has_a_name_of_its_own) {
   EXPECT_EQ(to_string(static_cast<server_errc>(static_cast<int>(last_server_code) + 1)), "invalid");
   for (int i = 0; i <= static_cast<int>(phase::done); ++i)
     EXPECT_NE(to_string(static_cast<phase>(i)), "invalid");
-  for (int i = 0; i <= static_cast<int>(redoubt::event_kind::probe_changed); ++i) {
+  for (int i = 0; i <= static_cast<int>(redoubt::event_kind::breaker_closed); ++i) {
     EXPECT_NE(to_string(static_cast<redoubt::event_kind>(i)), "invalid");
   }
 }

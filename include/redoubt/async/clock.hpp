@@ -40,6 +40,7 @@ class time_source : public asio::execution_context::service {
   static asio::execution_context::id id;
 
   explicit time_source(asio::execution_context& context);
+  ~time_source() override;
 
   /// The time now.
   [[nodiscard]] virtual time_point now() const noexcept;

@@ -85,7 +85,11 @@ class breaker_state {
   /// Records a success while closed. `now` and `took` may be anything when `counts_over_time()` is false.
   /// False: nothing happened, call `record()`, one at a time.
   [[nodiscard]] bool succeed_at_once(breaker_pass pass, duration took, time_point now) noexcept;
+  /// Records that a call said nothing. False: it was a trial, call `give_up()`, one at a time.
+  [[nodiscard]] bool neutral_at_once(breaker_pass pass) noexcept;
   [[nodiscard]] breaker_snapshot snapshot() const noexcept;
+  /// What the settings say about it.
+  [[nodiscard]] breaker_capability watches() const noexcept;
 
   // --- one at a time ---
 
@@ -94,6 +98,8 @@ class breaker_state {
   /// A call ended. `took` matters where slow calls count, `cause` for failures.
   void record(breaker_pass pass, breaker_outcome outcome, duration took, errc cause, time_point now,
               random_source& random);
+  /// `record()` of a neutral result without the time.
+  void give_up(breaker_pass pass) noexcept;
   /// New settings, effective at once; phase and counts stay, except that a forced mode begins and ends with a
   /// closed, empty breaker. Throws `option_error`, and then changes nothing.
   void configure(breaker_settings const& settings);
@@ -122,10 +128,11 @@ class breaker_state {
   [[nodiscard]] breaker_decision refuse(duration retry_after) noexcept;
   void publish() noexcept;
 
-  std::uint64_t word_ = 0;         // what the lock-free part looks at
-  std::int64_t refuse_until_ = 0;  // with gate::refuse
-  std::int64_t slow_after_ = 0;    // a copy that may be read any time
-  breaker_mode mode_ = breaker_mode::normal;
+  std::uint64_t word_ = 0;                    // what the lock-free part looks at
+  std::int64_t refuse_until_ = 0;             // with gate::refuse
+  std::int64_t slow_after_ = 0;               // a copy that may be read any time
+  breaker_mode mode_ = breaker_mode::normal;  // copies, likewise
+  breaker_capability watches_ = breaker_capability::writes;
   breaker_window window_;
   breaker_snapshot counts_;
 

@@ -13,6 +13,7 @@
 #include <boost/asio/any_io_executor.hpp>
 
 #include <redoubt/async/cancel_point.hpp>
+#include <redoubt/async/clock.hpp>
 #include <redoubt/core/result.hpp>
 #include <redoubt/core/time.hpp>
 
@@ -40,14 +41,24 @@ inline constexpr int fallback = 90;  ///< Around everything that may refuse.
 /// One call on its way inwards. Valid while a layer's `start` runs; a layer that goes on later keeps copies
 /// of the members, not the scope.
 struct call_scope {
-  asio::any_io_executor const& executor;  ///< Runs what needs an executor; its context provides the time.
+  asio::any_io_executor const& executor;  ///< Runs what needs an executor.
+  time_source& clock;                     ///< That of the executor's context. To be read after having waited.
   deadline by;                            ///< By when the call must have ended.
-  time_point now;        ///< The clock, read when the call began or when a layer last waited.
-  cancel_point* cancel;  ///< Where the caller's wish to stop arrives; null: the caller cannot cancel. Lives
-                         ///< until the call has completed.
+  time_point now;  ///< The clock, read when the call began or when a layer last waited.
+  /// Where the caller's wish to stop arrives; null: the caller cannot cancel. Lives until the call has
+  /// completed.
+  cancel_point* cancel;
 
   /// The same call with an earlier end.
-  [[nodiscard]] call_scope until(deadline end) const { return {executor, earlier(by, end), now, cancel}; }
+  [[nodiscard]] call_scope until(deadline end) const {
+    return {executor, clock, earlier(by, end), now, cancel};
+  }
+  /// The scope of a call that begins now: reads the clock.
+  [[nodiscard]] static call_scope begin(asio::any_io_executor const& executor, deadline by,
+                                        cancel_point* cancel) {
+    auto& clock = time_source::of(executor);
+    return {executor, clock, by, clock.now(), cancel};
+  }
 };
 
 /// The worst that a call can come to, computed from the inside out. `duration::max()` and the largest integer

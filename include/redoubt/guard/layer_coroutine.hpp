@@ -101,7 +101,7 @@ struct next_initiation {
     if (auto slot = asio::get_associated_cancellation_slot(handler); slot.is_connected()) {
       slot.assign([stop](asio::cancellation_type) { stop->cancel(); });
     }
-    call_scope const scope{executor, by, redoubt::now(executor), stop.get()};
+    auto const scope = call_scope::begin(executor, by, stop.get());
     // Keeps the cancel_point until the call has completed.
     auto done = [stop, complete = posted_completion<T, std::decay_t<Handler>>(
                            executor, std::forward<Handler>(handler))](result<T> value) mutable {
