@@ -108,7 +108,9 @@ class breaker {
       auto* const owner = std::exchange(owner_, nullptr);
       if (owner == nullptr) return;
       auto const now = owner->state_.counts_over_time() ? clock() : time_point{};
-      if (owner->state_.succeed_at_once(pass_, now - since_, now)) return;
+      // Whoever began before durations were asked for is not slow.
+      auto const took = since_ == time_point{} ? duration::zero() : now - since_;
+      if (owner->state_.succeed_at_once(pass_, took, now)) return;
       owner->record(pass_, breaker_outcome::success, since_, errc::unspecified, clock());
     }
     void record(failure const& f, time_point now);

@@ -18,6 +18,7 @@
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/dispatch.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
@@ -35,6 +36,19 @@ class spawned_call : public cancel_listener, public std::enable_shared_from_this
 
   void on_cancel() noexcept override {
     asio::post(strand_, [self = shared_from_this()] { self->stop_.emit(asio::cancellation_type::terminal); });
+  }
+
+  /// Starts `initiate(handler)`, an Asio operation with the signature void(result<T>), on the strand.
+  template <class T, class Initiate, class Done>
+  void initiate(Initiate start, Done done) {
+    auto ended = [self = shared_from_this(), done = std::move(done)](result<T> value) mutable {
+      std::move(done)(std::move(value));
+    };
+    asio::dispatch(strand_,
+                   [self = shared_from_this(), start = std::move(start), ended = std::move(ended)]() mutable {
+                     start(asio::bind_cancellation_slot(
+                         self->stop_.slot(), asio::bind_executor(self->strand_, std::move(ended))));
+                   });
   }
 
   template <class T, class Function, class Done>
@@ -65,6 +79,13 @@ class spawned_call : public cancel_listener, public std::enable_shared_from_this
 /// becomes `load_failed`. The scope's cancellation arrives as terminal cancellation of the coroutine.
 template <class T, class Function, class Done>
 void spawn_call(call_scope const& scope, Function function, Done done) {
+  if (scope.cancel == nullptr) {
+    auto ended = [done = std::move(done)](std::exception_ptr thrown, result<T> value) mutable {
+      std::move(done)(thrown ? result<T>(spawned_call::thrown_failure()) : std::move(value));
+    };
+    asio::co_spawn(scope.executor, std::move(function), std::move(ended));
+    return;
+  }
   auto call = std::make_shared<spawned_call>(scope.executor);
   call->template run<T>(std::move(function), std::move(done));
   if (scope.cancel != nullptr) scope.cancel->listen(call);
@@ -97,8 +118,9 @@ struct next_initiation {
 
   template <class Handler, class... Args>
   void operator()(Handler&& handler, deadline by, std::tuple<Args...> const& args) const {
-    auto stop = std::make_shared<cancel_point>();
+    std::shared_ptr<cancel_point> stop;
     if (auto slot = asio::get_associated_cancellation_slot(handler); slot.is_connected()) {
+      stop = std::make_shared<cancel_point>();
       slot.assign([stop](asio::cancellation_type) { stop->cancel(); });
     }
     auto const scope = call_scope::begin(executor, by, stop.get());

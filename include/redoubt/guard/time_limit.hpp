@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// A limit that holds for the caller: at the end of it the caller has an answer, even if the operation does
+// not listen to cancellation. An operation that goes on without its caller stays counted until it really
+// ends.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <boost/asio/bind_executor.hpp>
+
+#include <redoubt/async/cancel_point.hpp>
+#include <redoubt/async/clock.hpp>
+#include <redoubt/core/block_cache.hpp>
+#include <redoubt/core/counter.hpp>
+#include <redoubt/core/result.hpp>
+#include <redoubt/guard/layer.hpp>
+
+namespace redoubt {
+
+/// Numbers of a `time_limit`. When nothing is under way: `calls == in_time + own + callers + saturated +
+/// cancelled`.
+struct time_limit_snapshot {
+  std::uint64_t calls = 0;      ///< Started.
+  std::uint64_t in_time = 0;    ///< Ended by themselves, with a value or a failure of their own.
+  std::uint64_t own = 0;        ///< Ended by this limit: `limit_exceeded`.
+  std::uint64_t callers = 0;    ///< Ended by the caller's deadline: `deadline_exceeded`.
+  std::uint64_t saturated = 0;  ///< Ended by either while still waiting in a queue of ours.
+  std::uint64_t cancelled = 0;  ///< Ended by the caller's cancellation.
+  std::uint64_t orphans = 0;    ///< Operations that still run although their caller has been answered.
+};
+
+/// The earlier of an own limit and the caller's deadline. Thread-safe; may be destroyed before its calls end.
+///
+/// In a stack: `limit(500ms)` around one attempt, `total(2s)` around all of them, or `through(object)` to
+/// read its numbers.
+///
+/// Failures: `limit_exceeded` when its own limit was the earlier one, `deadline_exceeded` when the caller's
+/// deadline was; `detail->note` has its name. Effect `unknown`, unless the call was still waiting in a queue
+/// of ours: then nothing was started, the effect is `none`, and the class is `saturated`, so no breaker
+/// counts it.
+class time_limit {
+  struct core;
+
+ public:
+  struct options {
+    /// Appears in failures. Default "limit".
+    std::string name = "limit";
+    /// From the start of the call to the caller's answer. Default 1 s. Range 1 us .. 1 h.
+    duration limit = std::chrono::seconds(1);
+
+    /// Throws `option_error` naming the field that is out of range.
+    void validate() const;
+  };
+
+  /// Throws `option_error` when an option is out of range.
+  explicit time_limit(options o);
+
+  /// Numbers at this moment.
+  [[nodiscard]] time_limit_snapshot snapshot() const noexcept;
+  /// The limit.
+  [[nodiscard]] duration limit() const noexcept;
+  /// The name it was given.
+  [[nodiscard]] std::string const& name() const noexcept;
+
+ private:
+  template <int Rank>
+  friend class time_limit_layer;
+  template <class T, class Done>
+  friend class limited_call;
+
+  /// Why a call ended without its operation.
+  enum class end : std::uint8_t { expired, cancelled };
+  [[nodiscard]] static failure ended(core& c, end why, bool own, bool waiting, duration elapsed) noexcept;
+  [[nodiscard]] static failure too_late(core& c) noexcept;
+
+  struct core {
+    explicit core(options o);
+    std::string name;
+    duration limit;
+    std::shared_ptr<failure_detail const> detail;
+    detail::counter calls, in_time, own, callers, saturated, cancelled;
+    std::atomic<std::uint64_t> orphans{0};
+  };
+  std::shared_ptr<core> core_;
+};
+
+/// One call under a limit. Kept alive by the operation, until it really ends, and by the timer.
+template <class T, class Done>
+class limited_call final : public cancel_listener,
+                           public std::enable_shared_from_this<limited_call<T, Done>> {
+ public:
+  limited_call(std::shared_ptr<time_limit::core> c, Done done, call_scope const& scope)
+      : core_(std::move(c)),
+        done_(std::move(done)),
+        start_(scope.now),
+        own_(saturating_add(scope.now, core_->limit) < scope.by.at()),
+        clock_(&scope.clock) {}
+
+  /// What the operation completes: the caller, or nobody any more.
+  class completion {
+   public:
+    explicit completion(std::shared_ptr<limited_call> call) noexcept : call_(std::move(call)) {}
+    completion(completion&&) noexcept = default;
+    completion& operator=(completion&&) = delete;
+    ~completion() {
+      if (call_) call_->release();
+    }
+    void operator()(result<T> value) { std::exchange(call_, nullptr)->finish(std::move(value)); }
+
+   private:
+    std::shared_ptr<limited_call> call_;
+  };
+
+  [[nodiscard]] cancel_point& stop() noexcept { return stop_; }
+
+  /// After the operation has been started: if it has not ended already, waits for what comes first.
+  void watch(call_scope const& scope, deadline end) {
+    auto self = this->shared_from_this();
+    {
+      std::scoped_lock const lock(mutex_);
+      if (ended_) return;
+      timer_.emplace(scope.executor);
+      timer_->async_wait_until(end.at(), [self](boost::system::error_code ec) {
+        if (!ec) self->give_up(time_limit::end::expired);
+      });
+    }
+    if (scope.cancel != nullptr) scope.cancel->listen(self);
+  }
+
+  void on_cancel() noexcept override { give_up(time_limit::end::cancelled); }
+  [[nodiscard]] bool waiting() const noexcept override { return stop_.waiting(); }
+
+ private:
+  /// True for the one who may answer the caller.
+  bool first() {
+    std::scoped_lock const lock(mutex_);
+    if (std::exchange(ended_, true)) return false;
+    if (timer_) timer_->cancel();
+    return true;
+  }
+
+  void finish(result<T> value) {
+    if (!first()) return release();
+    core_->in_time.add();
+    std::move(done_)(std::move(value));
+  }
+
+  // The operation is gone: without an answer, because its executor was stopped, or after the caller has gone.
+  void release() noexcept {
+    bool orphan = false;
+    {
+      std::scoped_lock const lock(mutex_);
+      ended_ = true;
+      orphan = std::exchange(orphan_, false);
+      over_ = true;
+    }
+    if (orphan) core_->orphans.fetch_sub(1, std::memory_order_relaxed);
+  }
+
+  void give_up(time_limit::end why) noexcept {
+    bool const in_queue = stop_.waiting();
+    auto keep = this->shared_from_this();
+    if (!first()) return;
+    {
+      std::scoped_lock const lock(mutex_);
+      orphan_ = !over_;
+      if (orphan_) core_->orphans.fetch_add(1, std::memory_order_relaxed);
+    }
+    // The caller first: what the operation does with the request to stop is not its concern any more.
+    std::move(done_)(result<T>(time_limit::ended(*core_, why, own_, in_queue, clock_->now() - start_)));
+    stop_.cancel();
+  }
+
+  std::shared_ptr<time_limit::core> core_;
+  Done done_;
+  time_point start_;
+  bool own_;
+  time_source* clock_;
+  cancel_point stop_;
+  std::mutex mutex_;
+  std::optional<timer> timer_;  // under the mutex
+  bool ended_ = false;          // the caller has its answer; under the mutex
+  bool orphan_ = false;         // under the mutex
+  bool over_ = false;           // the operation has ended; under the mutex
+};
+
+/// A time limit in a stack.
+template <int Rank>
+class time_limit_layer {
+ public:
+  static constexpr int rank = Rank;
+  explicit time_limit_layer(time_limit const& guard) : core_(guard.core_) {}
+
+  [[nodiscard]] layer_description describe(call_figures const& inside) const;
+
+  template <class T, class Next, class Done, class... Args>
+  void start(Next const& next, call_scope const& scope, Done done, Args const&... args) const {
+    core_->calls.add();
+    if (scope.by.passed(scope.now)) return std::move(done)(result<T>(time_limit::too_late(*core_)));
+    using call_type = limited_call<T, Done>;
+    auto call =
+        std::allocate_shared<call_type>(detail::block_allocator<call_type>(), core_, std::move(done), scope);
+    auto const end = earlier(scope.by, deadline(saturating_add(scope.now, core_->limit)));
+    next(call_scope{scope.executor, scope.clock, end, scope.now, &call->stop()},
+         typename call_type::completion(call), args...);
+    call->watch(scope, end);
+  }
+
+ private:
+  std::shared_ptr<time_limit::core> core_;
+};
+
+extern template class time_limit_layer<layer_rank::limit>;
+extern template class time_limit_layer<layer_rank::total>;
+
+/// The limit of one attempt: queue wait and work together.
+[[nodiscard]] time_limit_layer<layer_rank::limit> limit(duration longest);
+/// The limit of all attempts and pauses together; stands outside a retry.
+[[nodiscard]] time_limit_layer<layer_rank::total> total(duration longest);
+/// A limit whose numbers you want to read.
+[[nodiscard]] inline time_limit_layer<layer_rank::limit> through(time_limit const& guard) {
+  return time_limit_layer<layer_rank::limit>(guard);
+}
+
+}  // namespace redoubt
