@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <redoubt/guard/bulkhead.hpp>
+#include <redoubt/guard/bulkhead_layer.hpp>
 
+#include <algorithm>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
@@ -13,6 +15,8 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
 
+#include <fmt/format.h>
+
 #include <redoubt/async/clock.hpp>
 #include <redoubt/core/option_error.hpp>
 
@@ -21,12 +25,10 @@ namespace redoubt {
 using namespace std::chrono_literals;
 
 void bulkhead::options::validate() const {
-  detail::require_option(slots >= 1 && slots <= 65536, "bulkhead", "slots", std::uint64_t{slots},
-                         "must be 1 to 65536");
-  detail::require_option(waiters <= 65536, "bulkhead", "waiters", std::uint64_t{waiters},
-                         "must be 0 to 65536");
+  bulkhead_limits{slots, waiters, shares}.validate();
   detail::require_option(max_wait >= 1ms && max_wait <= 1h, "bulkhead", "max_wait", max_wait,
                          "must be 1 ms to 1 h");
+  if (adaptive) adaptive->validate();
 }
 
 namespace {
@@ -35,14 +37,16 @@ namespace {
 /// slot.
 template <class Handler>
 struct waiting_caller {
-  waiting_caller(asio::any_io_executor const& ex, Handler h, time_point now)
-      : executor(ex),
+  waiting_caller(asio::any_io_executor const& ex, Handler h, slot_class asked, time_point now)
+      : what(asked),
+        executor(ex),
         strand(asio::make_strand(ex)),
         clock(strand),
         handler(std::move(h)),
         work(asio::get_associated_executor(handler, ex)),
         since(now) {}
 
+  slot_class what;
   asio::any_io_executor executor;
   asio::strand<asio::any_io_executor> strand;
   timer clock;
@@ -58,7 +62,17 @@ struct waiting_caller {
 struct bulkhead::core : std::enable_shared_from_this<core> {
   using waiter = waiting_caller<handler>;
 
-  explicit core(options o) : name(std::move(o.name)), max_wait(o.max_wait), queue(o.slots, o.waiters) {
+  explicit core(options o)
+      : name(std::move(o.name)),
+        max_wait(o.max_wait),
+        adapts(o.adaptive.has_value()),
+        ceiling{o.slots, o.waiters, o.shares},
+        queue(ceiling) {
+    if (adapts) {
+      adaptive.emplace(*o.adaptive, o.slots);
+      ring<bulkhead_queue::waiter_id> nobody;
+      queue.resize(current(), nobody);
+    }
     failure_detail text;
     text.note = name;
     detail = std::make_shared<failure_detail const>(std::move(text));
@@ -75,9 +89,9 @@ struct bulkhead::core : std::enable_shared_from_this<core> {
     return f;
   }
 
-  [[nodiscard]] result<permit> answer(bulkhead_queue::entry::kind what) {
-    switch (what) {
-      case bulkhead_queue::entry::kind::granted: return permit(shared_from_this());
+  [[nodiscard]] result<permit> answer(bulkhead_queue::entry::kind entry, slot_class what) {
+    switch (entry) {
+      case bulkhead_queue::entry::kind::granted: return permit(shared_from_this(), what);
       case bulkhead_queue::entry::kind::expired: return refusal(errc::deadline_exceeded, 0ns);
       case bulkhead_queue::entry::kind::full:
       case bulkhead_queue::entry::kind::queued: break;
@@ -85,8 +99,16 @@ struct bulkhead::core : std::enable_shared_from_this<core> {
     return refusal(errc::bulkhead_full, 0ns);
   }
 
-  void start(asio::any_io_executor const& executor, deadline by, handler h);
-  void release() noexcept;
+  /// The limits in force: below the ceiling where a limit was found.
+  [[nodiscard]] bulkhead_limits current() const {
+    auto out = ceiling;
+    if (adaptive) out.slots = adaptive->limit();
+    return out;
+  }
+
+  void start(asio::any_io_executor const& executor, deadline by, slot_class what, handler h);
+  void release(slot_class what) noexcept;
+  void apply(std::unique_lock<std::mutex>& lock);
   void on_timer(time_point now);
   void cancel(waiter const& w);
   void close();
@@ -108,40 +130,41 @@ struct bulkhead::core : std::enable_shared_from_this<core> {
 
   std::string const name;
   duration const max_wait;
+  bool const adapts;
   std::shared_ptr<failure_detail const> detail;
 
   std::mutex mutable mutex;
-  bulkhead_queue queue;                                                            // under the mutex
+  bulkhead_limits ceiling;                 // under the mutex
+  std::optional<adaptive_limit> adaptive;  // under the mutex
+  bulkhead_queue queue;                    // its lock-free part by anybody, the rest under the mutex
   std::unordered_map<bulkhead_queue::waiter_id, std::shared_ptr<waiter>> waiting;  // under the mutex
 };
 
-void bulkhead::core::start(asio::any_io_executor const& executor, deadline by, handler h) {
+void bulkhead::core::start(asio::any_io_executor const& executor, deadline by, slot_class what, handler h) {
   auto const now = redoubt::now(executor);
   by = earlier(by, deadline(saturating_add(now, max_wait)));
 
-  std::unique_lock lock(mutex);
-  std::shared_ptr<waiter> w;
-  asio::cancellation_slot slot;
-  if (!queue.has_free_slot()) {
-    // Handlers and slots are the application's: they are touched outside the lock, and before another thread
-    // can end the wait.
-    lock.unlock();
-    w = std::make_shared<waiter>(executor, std::move(h), now);
-    slot = asio::get_associated_cancellation_slot(w->handler);
-    if (slot.is_connected()) {
-      slot.assign([core = weak_from_this(), who = std::weak_ptr(w)](asio::cancellation_type) {
-        auto const self = core.lock();
-        auto const gone = who.lock();
-        if (self && gone) self->cancel(*gone);
-      });
-    }
-    lock.lock();
+  if (!by.passed(now) && queue.enter_at_once(what)) {
+    asio::post(executor, asio::append(std::move(h), result<permit>(permit(shared_from_this(), what))));
+    return;
   }
-  auto const entry = queue.enter(now, by);
+  // Handlers and slots are the application's: they are touched outside the lock, and before another thread
+  // can end the wait.
+  auto const w = std::make_shared<waiter>(executor, std::move(h), what, now);
+  auto slot = asio::get_associated_cancellation_slot(w->handler);
+  if (slot.is_connected()) {
+    slot.assign([core = weak_from_this(), who = std::weak_ptr(w)](asio::cancellation_type) {
+      auto const self = core.lock();
+      auto const gone = who.lock();
+      if (self && gone) self->cancel(*gone);
+    });
+  }
+  std::unique_lock lock(mutex);
+  auto const entry = queue.enter(now, by, what);
   if (entry.what != bulkhead_queue::entry::kind::queued) {
     lock.unlock();
     if (slot.is_connected()) slot.clear();
-    asio::post(executor, asio::append(w ? std::move(w->handler) : std::move(h), answer(entry.what)));
+    asio::post(executor, asio::append(std::move(w->handler), answer(entry.what, what)));
     return;
   }
   w->id = entry.id;
@@ -157,17 +180,37 @@ void bulkhead::core::start(asio::any_io_executor const& executor, deadline by, h
   });
 }
 
-void bulkhead::core::release() noexcept {
+void bulkhead::core::release(slot_class what) noexcept {
+  if (queue.leave_at_once(what)) return;
   std::shared_ptr<waiter> next;
   {
     std::scoped_lock const lock(mutex);
-    if (auto const id = queue.leave()) {
+    if (auto const id = queue.leave(what)) {
       auto const at = waiting.find(*id);
       next = std::move(at->second);
       waiting.erase(at);
     }
   }
-  if (next) finish(std::move(next), permit(shared_from_this()), errc::unspecified);
+  if (!next) return;
+  auto const asked = next->what;
+  finish(std::move(next), permit(shared_from_this(), asked), errc::unspecified);
+}
+
+// Puts the limits in force, and gives the slots that come with them to whoever waits. Unlocks.
+void bulkhead::core::apply(std::unique_lock<std::mutex>& lock) {
+  ring<bulkhead_queue::waiter_id> granted;
+  queue.resize(current(), granted);
+  std::vector<std::shared_ptr<waiter>> served;
+  while (!granted.empty()) {
+    auto const at = waiting.find(granted.pop_front());
+    served.push_back(std::move(at->second));
+    waiting.erase(at);
+  }
+  lock.unlock();
+  for (auto& w : served) {
+    auto const asked = w->what;
+    finish(std::move(w), permit(shared_from_this(), asked), errc::unspecified);
+  }
 }
 
 void bulkhead::core::on_timer(time_point now) {
@@ -208,7 +251,7 @@ void bulkhead::core::close() {
 }
 
 void bulkhead::permit::release() noexcept {
-  if (auto held = std::exchange(core_, nullptr)) held->release();
+  if (auto held = std::exchange(core_, nullptr)) held->release(what_);
 }
 
 bulkhead::bulkhead() : bulkhead(options{}) {}
@@ -220,20 +263,63 @@ bulkhead::bulkhead(options o) {
 
 bulkhead::~bulkhead() { core_->close(); }
 
-result<bulkhead::permit> bulkhead::try_acquire() {
+result<bulkhead::permit> bulkhead::try_acquire(slot_class what) {
+  if (core_->queue.enter_at_once(what)) return permit(core_, what);
   std::unique_lock lock(core_->mutex);
-  auto const what = core_->queue.try_enter();
+  auto const entry = core_->queue.try_enter(what);
   lock.unlock();
-  return core_->answer(what);
+  return core_->answer(entry, what);
 }
 
-void bulkhead::start(asio::any_io_executor const& executor, deadline by, handler h) {
-  core_->start(executor, by, std::move(h));
+bulkhead::permit bulkhead::acquire_at_once(slot_class what) noexcept {
+  return core_->queue.enter_at_once(what) ? permit(core_, what) : permit();
 }
+
+void bulkhead::start(asio::any_io_executor const& executor, deadline by, slot_class what, handler h) {
+  core_->start(executor, by, what, std::move(h));
+}
+
+void bulkhead::resize(bulkhead_limits const& limits) {
+  limits.validate();
+  std::unique_lock lock(core_->mutex);
+  core_->ceiling = limits;
+  if (core_->adaptive) core_->adaptive->set_ceiling(limits.slots);
+  core_->apply(lock);
+}
+
+bulkhead_limits bulkhead::limits() const {
+  std::scoped_lock const lock(core_->mutex);
+  return core_->ceiling;
+}
+
+void bulkhead::observe(duration took, time_point now) {
+  if (!core_->adapts) return;
+  std::unique_lock lock(core_->mutex);
+  if (core_->adaptive->observe(took, core_->queue.snapshot().used, now)) core_->apply(lock);
+}
+
+bool bulkhead::adaptive() const noexcept { return core_->adapts; }
+
+duration bulkhead::max_wait() const noexcept { return core_->max_wait; }
 
 bulkhead_snapshot bulkhead::snapshot() const {
   std::scoped_lock const lock(core_->mutex);
   return core_->queue.snapshot();
+}
+
+layer_description bulkhead_layer::describe(call_figures const& inside) const {
+  auto const limits = guard_->limits();
+  auto const most = what_.use == slot_use::normal ? limits.shares.normal : limits.shares.fallback;
+  auto figures = inside;
+  figures.concurrency =
+      std::min<std::uint64_t>(figures.concurrency, std::min(limits.slots, most.value_or(limits.slots)));
+  time_point const worst = saturating_add(time_point(figures.worst_time), guard_->max_wait());
+  figures.worst_time = worst.time_since_epoch();
+  auto const wait = std::chrono::duration<double, std::milli>(guard_->max_wait()).count();
+  auto text = fmt::format("{} slots, {} waiters, {:g} ms wait", limits.slots, limits.waiters, wait);
+  if (what_.use == slot_use::fallback) text += ", as fallback";
+  if (guard_->adaptive()) text += ", adaptive";
+  return {"bulkhead", guard_->name(), std::move(text), figures};
 }
 
 std::string const& bulkhead::name() const noexcept { return core_->name; }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Slots and who waits for them. First come, first served; a slot that becomes free goes straight to the first
-// waiter, so a newcomer can never overtake, and a waiter that has gone is not in the queue any more, so it
-// can never eat a slot.
+// Slots and who waits for them. First come, first served among equals; a slot that becomes free goes straight
+// to a waiter, so a newcomer can never overtake, and a waiter that has gone is not in the queue any more, so
+// it can never eat a slot.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -14,10 +15,54 @@
 
 namespace redoubt {
 
+/// Two allowances on one pool: what replaces a failed answer may be held down, or left alone, apart from the
+/// rest.
+enum class slot_use : std::uint8_t {
+  normal,    ///< Ordinary work.
+  fallback,  ///< Work done because something else failed: loads while the cache is down.
+};
+
+/// Who is served first, and who is turned away first.
+enum class slot_priority : std::uint8_t { low, normal, high };
+
+/// What a slot is asked for.
+struct slot_class {
+  slot_use use = slot_use::normal;
+  slot_priority priority = slot_priority::normal;
+
+  friend bool operator==(slot_class, slot_class) = default;
+};
+
+/// For whom the slots are.
+struct bulkhead_shares {
+  /// Of the slots, how many ordinary work may use. Default: all. Range 1 .. 65536.
+  std::optional<std::uint32_t> normal = std::nullopt;
+  /// Of the slots, how many fallback work may use. Default: all. Range 1 .. 65536.
+  std::optional<std::uint32_t> fallback = std::nullopt;
+  /// A request of low priority gets a slot only while fewer than this share of them is used: the rest is kept
+  /// for what matters more. Default 1. Range above 0 .. 1.
+  double low_priority = 1.0;
+  /// The same for normal priority. High priority may use all. Default 1. Range above 0 .. 1.
+  double normal_priority = 1.0;
+};
+
+/// How many slots there are, and for whom. May change at any time.
+struct bulkhead_limits {
+  /// How many may be used at once. Default 8. Range 1 .. 65536.
+  std::uint32_t slots = 8;
+  /// How many may wait for one; everybody else is refused at once. Default 64. Range 0 .. 65536.
+  std::uint32_t waiters = 64;
+  bulkhead_shares shares{};
+
+  /// Throws `option_error` naming the field that is out of range.
+  void validate() const;
+};
+
 /// Numbers of a `bulkhead_queue`, and of the bulkhead around it.
 struct bulkhead_snapshot {
   std::uint32_t slots = 0;      ///< How many may be used at once.
-  std::uint32_t used = 0;       ///< Slots in use now.
+  std::uint32_t used = 0;       ///< Slots in use now; above `slots` while a lowered limit drains.
+  std::uint32_t fallback = 0;   ///< Of these: by fallback work.
   std::uint32_t waiting = 0;    ///< Waiters now.
   std::uint64_t granted = 0;    ///< Slots given so far, waited for or not.
   std::uint64_t refused = 0;    ///< Refused at once: all slots and all waiting places were taken.
@@ -25,7 +70,7 @@ struct bulkhead_snapshot {
   std::uint64_t withdrawn = 0;  ///< Left the queue because their caller cancelled, or the bulkhead went away.
 };
 
-/// Sans-io machine of a bulkhead. Value type, not thread-safe.
+/// Sans-io machine of a bulkhead. Copyable value.
 class bulkhead_queue {
  public:
   /// Names a waiter; never used twice.
@@ -42,42 +87,64 @@ class bulkhead_queue {
     waiter_id id = 0;
   };
 
-  /// `slots` >= 1 may be used at once; at most `waiters` may wait.
-  bulkhead_queue(std::uint32_t slots, std::uint32_t waiters) noexcept : waiters_(waiters) {
-    now_.slots = slots;
-  }
+  /// The limits have to be valid.
+  explicit bulkhead_queue(bulkhead_limits const& limits) noexcept { set(limits); }
+  /// `slots` >= 1 may be used at once, by anybody; at most `waiters` may wait.
+  bulkhead_queue(std::uint32_t slots, std::uint32_t waiters) noexcept
+      : bulkhead_queue(bulkhead_limits{slots, waiters, {}}) {}
+
+  // --- any thread, lock-free ---
+
+  /// Takes a slot when one is free and nobody waits. False: nothing happened, ask one at a time.
+  [[nodiscard]] bool enter_at_once(slot_class what) noexcept;
+  /// Gives a slot back when nobody waits. False: nothing happened, call `leave()`.
+  [[nodiscard]] bool leave_at_once(slot_class what) noexcept;
+
+  // --- one at a time ---
 
   /// Asks for a slot, to be had by `by` at the latest.
-  [[nodiscard]] entry enter(time_point now, deadline by);
-
-  /// True when the next request is granted at once.
-  [[nodiscard]] bool has_free_slot() const noexcept { return now_.used < now_.slots; }
-
+  [[nodiscard]] entry enter(time_point now, deadline by, slot_class what = {});
+  /// True when the next request of this class is granted at once, unless another thread takes the slot.
+  [[nodiscard]] bool has_free_slot(slot_class what = {}) const noexcept;
   /// Asks for a slot without waiting: `granted` or `full`.
-  [[nodiscard]] entry::kind try_enter();
-
-  /// Gives a slot back. The waiter that has it now, if there is one.
-  [[nodiscard]] std::optional<waiter_id> leave();
-
+  [[nodiscard]] entry::kind try_enter(slot_class what = {});
+  /// Gives a slot back. The waiter that has it now, if there is one; its own class is what it asked for.
+  [[nodiscard]] std::optional<waiter_id> leave(slot_class what = {});
   /// Takes a waiter out. False when it does not wait (any more): then nothing happens.
   bool withdraw(waiter_id id);
-
   /// Takes everybody out whose deadline has passed, and adds them to `expired`.
   void on_time(time_point now, ring<waiter_id>& expired);
-
+  /// New limits. Never waits: slots in use above a lowered limit drain. Whoever gets a slot now is added to
+  /// `granted`.
+  void resize(bulkhead_limits const& limits, ring<waiter_id>& granted);
   /// When `on_time()` wants to be called; `time_point::max()` for never.
   [[nodiscard]] time_point next_wakeup() const noexcept;
-
+  [[nodiscard]] bulkhead_limits const& limits() const noexcept { return limits_; }
   [[nodiscard]] bulkhead_snapshot snapshot() const noexcept;
 
-  /// Asserts what must always hold: bounds kept, and nobody waits while a slot is free.
+  /// Asserts what must always hold: bounds kept, and nobody waits who could have a slot.
   void check() const noexcept;
 
  private:
-  std::uint32_t waiters_;
-  bulkhead_snapshot now_;
+  using queue_of_equals = std::map<waiter_id, deadline>;  // in the order of arrival, because ids grow
+
+  void set(bulkhead_limits const& limits) noexcept;
+  [[nodiscard]] bool fits(std::uint64_t word, slot_class what) const noexcept;
+  [[nodiscard]] bool take(slot_class what) noexcept;
+  [[nodiscard]] std::optional<waiter_id> hand_over(std::uint64_t given_back);
+  [[nodiscard]] std::optional<slot_class> next_for(std::uint64_t word) const noexcept;
+  [[nodiscard]] std::uint32_t waiting() const noexcept;
+  void mark() noexcept;
+
+  // Used slots of both uses, and whether anybody waits: changed together, so that nobody can take or give
+  // back a slot past a waiter.
+  std::uint64_t word_ = 0;
+  std::array<std::uint32_t, 3> ceiling_{};    // by priority, for all used slots
+  std::array<std::uint32_t, 2> allowance_{};  // by use
+  bulkhead_snapshot counts_;
+  bulkhead_limits limits_;
   waiter_id next_ = 1;
-  std::map<waiter_id, deadline> queue_;  // in the order of arrival, because ids grow
+  std::array<queue_of_equals, 6> lines_;  // by priority, then use
 };
 
 }  // namespace redoubt

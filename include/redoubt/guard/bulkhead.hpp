@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -16,6 +17,7 @@
 
 #include <redoubt/core/result.hpp>
 #include <redoubt/core/time.hpp>
+#include <redoubt/fsm/adaptive_limit.hpp>
 #include <redoubt/fsm/bulkhead_queue.hpp>
 
 namespace redoubt {
@@ -41,6 +43,10 @@ class bulkhead {
     std::uint32_t waiters = 64;
     /// The longest wait for a permit, whatever the caller's deadline. Default 1 s. Range 1 ms .. 1 h.
     duration max_wait = std::chrono::seconds(1);
+    /// Of the slots: how many each kind of use and each priority may have. Default: all may have all.
+    bulkhead_shares shares{};
+    /// Finds a limit below `slots` by itself, from how long the work takes. Default empty: off.
+    std::optional<adaptive_limit_options> adaptive = std::nullopt;
 
     /// Throws `option_error` naming the field that is out of range.
     void validate() const;
@@ -51,7 +57,7 @@ class bulkhead {
   class [[nodiscard]] permit {
    public:
     permit() noexcept = default;
-    permit(permit&& other) noexcept : core_(std::exchange(other.core_, nullptr)) {}
+    permit(permit&& other) noexcept : core_(std::exchange(other.core_, nullptr)), what_(other.what_) {}
     permit& operator=(permit&& other) noexcept {
       permit(std::move(other)).swap(*this);
       return *this;
@@ -64,12 +70,16 @@ class bulkhead {
     void release() noexcept;
     /// True while a slot is held.
     [[nodiscard]] explicit operator bool() const noexcept { return core_ != nullptr; }
-    void swap(permit& other) noexcept { core_.swap(other.core_); }
+    void swap(permit& other) noexcept {
+      core_.swap(other.core_);
+      std::swap(what_, other.what_);
+    }
 
    private:
     friend class bulkhead;
-    explicit permit(std::shared_ptr<core> held) noexcept : core_(std::move(held)) {}
+    permit(std::shared_ptr<core> held, slot_class what) noexcept : core_(std::move(held)), what_(what) {}
     std::shared_ptr<core> core_;
+    slot_class what_{};
   };
 
   bulkhead();
@@ -80,8 +90,13 @@ class bulkhead {
   bulkhead(bulkhead const&) = delete;
   bulkhead& operator=(bulkhead const&) = delete;
 
-  /// A permit now or a refusal (`bulkhead_full`); never waits, never overtakes somebody who does.
-  [[nodiscard]] result<permit> try_acquire();
+  /// A permit now or a refusal (`bulkhead_full`); never waits, never overtakes somebody who does and could
+  /// have it. No lock and no allocation while nobody waits.
+  [[nodiscard]] result<permit> try_acquire(slot_class what = {});
+
+  /// A permit when a slot is free and nobody waits, otherwise an empty one, which is not counted as a
+  /// refusal. Lock-free.
+  [[nodiscard]] permit acquire_at_once(slot_class what = {}) noexcept;
 
   /// Waits for a permit, until `by` or `max_wait`, whichever comes first. Completion: `void(result<permit>)`,
   /// on the token's executor (`executor` by default, whose context also provides the time), exactly once,
@@ -93,8 +108,29 @@ class bulkhead {
   /// destroyed meanwhile.
   template <class Token = asio::deferred_t>
   auto acquire(asio::any_io_executor executor, deadline by = {}, Token&& token = Token{}) {
-    return asio::async_initiate<Token, void(result<permit>)>(initiate{this, std::move(executor)}, token, by);
+    return acquire_as({}, std::move(executor), by, std::forward<Token>(token));
   }
+  /// The same for work of another use or priority.
+  template <class Token = asio::deferred_t>
+  auto acquire_as(slot_class what, asio::any_io_executor executor, deadline by = {},
+                  Token&& token = Token{}) {
+    return asio::async_initiate<Token, void(result<permit>)>(initiate{this, std::move(executor)}, token, by,
+                                                             what);
+  }
+
+  /// Another number of slots, waiters or shares, effective at once. Never waits: what is in use above a
+  /// lowered limit drains. With `adaptive`, `slots` is the new ceiling. Throws `option_error`, and then
+  /// changes nothing.
+  void resize(bulkhead_limits const& limits);
+  /// The limits at this moment; with `adaptive`, the ceiling.
+  [[nodiscard]] bulkhead_limits limits() const;
+  /// Tells how long a piece of work took that ended at `now`; only looked at with `adaptive`. A layer does it
+  /// by itself.
+  void observe(duration took, time_point now);
+  /// True with `adaptive`.
+  [[nodiscard]] bool adaptive() const noexcept;
+  /// The longest wait for a permit.
+  [[nodiscard]] duration max_wait() const noexcept;
 
   /// Numbers at this moment.
   [[nodiscard]] bulkhead_snapshot snapshot() const;
@@ -110,12 +146,12 @@ class bulkhead {
     executor_type executor;
     [[nodiscard]] executor_type get_executor() const noexcept { return executor; }
     template <class Handler>
-    void operator()(Handler&& h, deadline by) const {
-      self->start(executor, by, handler(std::forward<Handler>(h)));
+    void operator()(Handler&& h, deadline by, slot_class what) const {
+      self->start(executor, by, what, handler(std::forward<Handler>(h)));
     }
   };
 
-  void start(asio::any_io_executor const& executor, deadline by, handler h);
+  void start(asio::any_io_executor const& executor, deadline by, slot_class what, handler h);
 
   std::shared_ptr<core> core_;
 };

@@ -35,31 +35,32 @@ class spawned_call : public cancel_listener, public std::enable_shared_from_this
   explicit spawned_call(asio::any_io_executor const& executor) : strand_(asio::make_strand(executor)) {}
 
   void on_cancel() noexcept override {
-    asio::post(strand_, [self = shared_from_this()] { self->stop_.emit(asio::cancellation_type::terminal); });
+    asio::post(strand_, [self = shared_from_this()] {
+      self->cancelled_ = true;
+      self->stop_.emit(asio::cancellation_type::terminal);
+    });
   }
 
   /// Starts `initiate(handler)`, an Asio operation with the signature void(result<T>), on the strand.
   template <class T, class Initiate, class Done>
   void initiate(Initiate start, Done done) {
-    auto ended = [self = shared_from_this(), done = std::move(done)](result<T> value) mutable {
-      std::move(done)(std::move(value));
-    };
-    asio::dispatch(strand_,
-                   [self = shared_from_this(), start = std::move(start), ended = std::move(ended)]() mutable {
-                     start(asio::bind_cancellation_slot(
-                         self->stop_.slot(), asio::bind_executor(self->strand_, std::move(ended))));
-                   });
+    on_strand<T>(std::move(done), [start = std::move(start)](auto& self, auto ended) mutable {
+      start(asio::bind_cancellation_slot(self.stop_.slot(),
+                                         asio::bind_executor(self.strand_, std::move(ended))));
+    });
   }
 
+  /// Starts the coroutine `function()` -> awaitable<result<T>>, on the strand.
   template <class T, class Function, class Done>
   void run(Function function, Done done) {
-    auto ended = [self = shared_from_this(), done = std::move(done)](std::exception_ptr thrown,
-                                                                     result<T> value) mutable {
-      std::move(done)(thrown ? result<T>(thrown_failure()) : std::move(value));
-    };
-    asio::co_spawn(
-        strand_, std::move(function),
-        asio::bind_cancellation_slot(stop_.slot(), asio::bind_executor(strand_, std::move(ended))));
+    on_strand<T>(std::move(done), [function = std::move(function)](auto& self, auto ended) mutable {
+      auto with_exception = [ended = std::move(ended)](std::exception_ptr thrown, result<T> value) mutable {
+        ended(thrown ? result<T>(thrown_failure()) : std::move(value));
+      };
+      asio::co_spawn(self.strand_, std::move(function),
+                     asio::bind_cancellation_slot(
+                         self.stop_.slot(), asio::bind_executor(self.strand_, std::move(with_exception))));
+    });
   }
 
   /// What an operation that threw amounts to for the guards around it.
@@ -71,8 +72,25 @@ class spawned_call : public cancel_listener, public std::enable_shared_from_this
   }
 
  private:
+  // The slot is only ever touched on the strand.
+  template <class T, class Done, class Begin>
+  void on_strand(Done done, Begin begin) {
+    auto ended = [self = shared_from_this(), done = std::move(done)](result<T> value) mutable {
+      std::move(done)(std::move(value));
+    };
+    asio::dispatch(strand_,
+                   [self = shared_from_this(), begin = std::move(begin), ended = std::move(ended)]() mutable {
+                     if (!self->cancelled_) return begin(*self, std::move(ended));
+                     failure f;
+                     f.code = errc::cancelled;
+                     f.effect = effect::none;
+                     ended(result<T>(f));
+                   });
+  }
+
   asio::strand<asio::any_io_executor> strand_;
   asio::cancellation_signal stop_;
+  bool cancelled_ = false;  // on the strand
 };
 
 /// Starts `function()` -> `awaitable<result<T>>` for a call and hands its value to `done`. What it throws
@@ -87,8 +105,8 @@ void spawn_call(call_scope const& scope, Function function, Done done) {
     return;
   }
   auto call = std::make_shared<spawned_call>(scope.executor);
+  scope.cancel->listen(call);
   call->template run<T>(std::move(function), std::move(done));
-  if (scope.cancel != nullptr) scope.cancel->listen(call);
 }
 
 /// The handler of an Asio operation that a call inside a layer completes.

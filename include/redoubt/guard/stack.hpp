@@ -74,12 +74,12 @@ class asio_operation {
   template <class Done, class... Args>
   void operator()(call_scope const& scope, Done done, Args const&... args) const {
     auto call = std::make_shared<spawned_call>(scope.executor);
+    if (scope.cancel != nullptr) scope.cancel->listen(call);
     call->template initiate<T>(
         [op = &op_, by = scope.by, kept = std::tuple<std::decay_t<Args>...>(args...)](auto handler) {
           std::apply([&](auto const&... each) { (*op)(each..., by, std::move(handler)); }, kept);
         },
         std::move(done));
-    if (scope.cancel != nullptr) scope.cancel->listen(call);
   }
 
   void describe(std::vector<layer_description>&) const {}

@@ -121,17 +121,13 @@ class limited_call final : public cancel_listener,
   [[nodiscard]] cancel_point& stop() noexcept { return stop_; }
 
   /// After the operation has been started: if it has not ended already, waits for what comes first.
-  void watch(call_scope const& scope, deadline end) {
-    auto self = this->shared_from_this();
-    {
-      std::scoped_lock const lock(mutex_);
-      if (ended_) return;
-      timer_.emplace(scope.executor);
-      timer_->async_wait_until(end.at(), [self](boost::system::error_code ec) {
-        if (!ec) self->give_up(time_limit::end::expired);
-      });
-    }
-    if (scope.cancel != nullptr) scope.cancel->listen(self);
+  void watch(asio::any_io_executor const& executor, deadline end) {
+    std::scoped_lock const lock(mutex_);
+    if (ended_) return;
+    timer_.emplace(executor);
+    timer_->async_wait_until(end.at(), [self = this->shared_from_this()](boost::system::error_code ec) {
+      if (!ec) self->give_up(time_limit::end::expired);
+    });
   }
 
   void on_cancel() noexcept override { give_up(time_limit::end::cancelled); }
@@ -208,9 +204,11 @@ class time_limit_layer {
     auto call =
         std::allocate_shared<call_type>(detail::block_allocator<call_type>(), core_, std::move(done), scope);
     auto const end = earlier(scope.by, deadline(saturating_add(scope.now, core_->limit)));
+    // Before anything is started: afterwards the call may have ended, and its cancel_point with it.
+    if (scope.cancel != nullptr) scope.cancel->listen(call);
     next(call_scope{scope.executor, scope.clock, end, scope.now, &call->stop()},
          typename call_type::completion(call), args...);
-    call->watch(scope, end);
+    call->watch(scope.executor, end);
   }
 
  private:
