@@ -315,8 +315,8 @@ layer_description bulkhead_layer::describe(call_figures const& inside) const {
       std::min<std::uint64_t>(figures.concurrency, std::min(limits.slots, most.value_or(limits.slots)));
   time_point const worst = saturating_add(time_point(figures.worst_time), guard_->max_wait());
   figures.worst_time = worst.time_since_epoch();
-  auto const wait = std::chrono::duration<double, std::milli>(guard_->max_wait()).count();
-  auto text = fmt::format("{} slots, {} waiters, {:g} ms wait", limits.slots, limits.waiters, wait);
+  auto const longest = std::chrono::duration<double, std::milli>(guard_->max_wait()).count();
+  auto text = fmt::format("{} slots, {} waiters, {:g} ms wait", limits.slots, limits.waiters, longest);
   if (what_.use == slot_use::fallback) text += ", as fallback";
   if (guard_->adaptive()) text += ", adaptive";
   return {"bulkhead", guard_->name(), std::move(text), figures};

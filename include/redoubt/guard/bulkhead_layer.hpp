@@ -134,6 +134,13 @@ class bulkhead_layer {
    private:
     void ended(result<bulkhead::permit> held) {
       if (!held) return std::move(done_)(result<T>(std::move(held).error()));
+      if (cancel_ != nullptr && cancel_->cancelled()) {
+        // The slot came together with the request to stop: nobody waits for the answer any more.
+        failure f;
+        f.code = errc::cancelled;
+        f.effect = effect::none;
+        return std::move(done_)(result<T>(f));
+      }
       this->granted();
       auto const scope = call_scope::begin(executor_, by_, cancel_);
       std::apply(
