@@ -278,7 +278,10 @@ class single_flight_layer {
     auto const entry = c.table.join(key_of_(args...), scope.now, scope.by, end, call);
     call->who_ = entry.who;
     switch (entry.what) {
-      case kind::joined: return c.arm(c.flights[entry.flight]);
+      case kind::joined:
+        // Later deadlines than the one the timer is set to need not be looked at.
+        if (scope.by.at() < c.flights[entry.flight]->armed) c.arm(c.flights[entry.flight]);
+        return;
       case kind::full: lock.unlock(); return call->complete(c.failures.full());
       case kind::expired: lock.unlock(); return call->complete(c.failures.too_late());
       case kind::led: break;

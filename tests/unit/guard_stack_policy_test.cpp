@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <redoubt/guard/stack.hpp>
+
+#include <future>
+#include <string>
+
+#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/use_future.hpp>
+#include <gtest/gtest.h>
+
+#include <redoubt/core/option_error.hpp>
+#include <redoubt/guard/breaker.hpp>
+#include <redoubt/guard/bulkhead_layer.hpp>
+#include <redoubt/guard/single_flight.hpp>
+#include <redoubt/guard/time_limit.hpp>
+
+#include "unit/guard_rig.hpp"
+
+namespace {
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+using redoubt::breaker;
+using redoubt::bulkhead;
+using redoubt::deadline;
+using redoubt::errc;
+using redoubt::result;
+using redoubt::testing::world;
+using test::told;
+
+asio::awaitable<result<std::string>> load(std::string const& key, int times, deadline) {
+  std::string out;
+  for (int i = 0; i < times; ++i) out += key;
+  result<std::string> value(out);
+  co_return value;
+}
+
+struct guards {
+  bulkhead slots{{.name = "db slots", .slots = 8, .max_wait = 300ms}};
+  breaker db{{.name = "db"}};
+  redoubt::single_flight<std::string, std::string> flights{{.name = "prices"}};
+
+  [[nodiscard]] auto stack() {
+    return redoubt::start(load) | through(slots) | redoubt::limit(500ms) | through(db) | redoubt::total(2s) |
+           one_per_key(flights);
+  }
+};
+
+TEST(guard_stack, a_coroutine_awaits_it) {
+  world w;
+  guards g;
+  auto const s = g.stack();
+  auto route = [&]() -> asio::awaitable<std::string> {
+    std::string const key("ab");
+    result<std::string> got = co_await s(w.get_executor(), deadline(w.now() + 1s), key, 2);
+    co_return *got;
+  };
+  EXPECT_EQ(w.run(route()), "abab");
+  EXPECT_EQ(g.slots.snapshot().used, 0u);
+  EXPECT_EQ(g.db.snapshot().succeeded, 1u);
+}
+
+TEST(guard_stack, any_token_and_any_executor) {
+  asio::thread_pool pool(2);
+  guards g;
+  auto const s = g.stack();
+  auto future = s(pool.get_executor(), deadline{}, std::string("x"), 3)(asio::use_future);
+  EXPECT_EQ(*future.get(), "xxx");
+  auto on_strand = s(asio::make_strand(pool), deadline{}, std::string("y"), 1)(asio::use_future);
+  EXPECT_EQ(*on_strand.get(), "y");
+  pool.join();
+}
+
+TEST(guard_stack, an_asio_operation_can_be_guarded) {
+  world w;
+  auto const s = redoubt::start_async<int>([&](int after, deadline, auto handler) {
+                   auto clock = std::make_shared<redoubt::timer>(w.get_executor());
+                   clock->async_wait_until(
+                       w.now() + std::chrono::milliseconds(after),
+                       asio::bind_cancellation_slot(
+                           asio::get_associated_cancellation_slot(handler),
+                           [clock, h = std::move(handler)](boost::system::error_code ec) mutable {
+                             std::move(h)(ec ? result<int>(test::failed(errc::cancelled)) : result<int>(1));
+                           }));
+                 }) |
+                 redoubt::limit(100ms);
+  told quick, slow;
+  call(w, s, {}, quick, 50);
+  call(w, s, {}, slow, 500);
+  w.run_for(200ms);
+  EXPECT_TRUE(quick.ok());
+  EXPECT_EQ(slow.code(), errc::limit_exceeded);
+}
+
+TEST(guard_stack, a_plan_prints_and_compares) {
+  guards g, other;
+  EXPECT_EQ(g.stack().plan(), other.stack().plan());
+  EXPECT_EQ(g.stack().plan().text(), "single_flight \"prices\": 1024 keys, 4096 followers, 1000 ms\n"
+                                     "total: 2000 ms\n"
+                                     "breaker \"db\": 5 failures in a row\n"
+                                     "limit: 500 ms\n"
+                                     "bulkhead \"db slots\": 8 slots, 64 waiters, 300 ms wait\n"
+                                     "worst case: 1000 ms until the answer, 8 at once, 1 sent per call\n");
+  auto const shorter = redoubt::start(load) | through(g.slots) | redoubt::limit(400ms);
+  EXPECT_NE(shorter.plan(), g.stack().plan());
+  auto const bare = redoubt::start(load);
+  EXPECT_EQ(bare.plan().worst_case(), redoubt::call_figures{});
+}
+
+TEST(guard_stack, A_14_the_sum_of_a_routes_limits_is_checked_at_start_up) {
+  guards g;
+  auto const read = redoubt::start(load) | redoubt::limit(150ms);
+  auto const from_database = redoubt::start(load) | through(g.slots) | redoubt::limit(500ms);
+  auto const write = redoubt::start(load) | redoubt::limit(150ms);
+  EXPECT_EQ(redoubt::worst_time_of(read.plan(), from_database.plan(), write.plan()), 800ms);
+  EXPECT_NO_THROW(from_database.plan().require_within(500ms));
+  try {
+    from_database.plan().require_within(499ms);
+    FAIL();
+  } catch (redoubt::option_error const& e) {
+    EXPECT_STREQ(e.what(), "plan: worst_time is 500 ms, must be at most 499 ms");
+  }
+  EXPECT_EQ(redoubt::worst_time_of(redoubt::start(load).plan(), read.plan()), redoubt::duration::max());
+}
+
+template <class Stack, class Layer>
+constexpr bool composes = requires(Stack s, Layer l) { s | l; };
+
+TEST(guard_stack, the_order_is_checked_and_the_escape_is_explicit) {
+  guards g;
+  auto const s = redoubt::start(load) | through(g.db);
+  using stack = std::remove_const_t<decltype(s)>;
+  static_assert(!composes<stack, redoubt::bulkhead_layer>);
+  static_assert(!composes<stack, redoubt::breaker_layer>, "two of a kind need a place of their own");
+  static_assert(composes<stack, decltype(redoubt::total(1s))>);
+  static_assert(composes<stack, decltype(redoubt::at_rank<51>(through(g.db)))>);
+  breaker outer({.name = "region"});
+  auto const two = s | redoubt::at_rank<51>(through(outer));
+  EXPECT_EQ(two.plan().layers.size(), 2u);
+  EXPECT_EQ(two.plan().layers[1].name, "region");
+}
+
+TEST(guard_stack, C96_an_orphan_keeps_its_slot_until_it_really_ends) {
+  world w;
+  bulkhead slots({.slots = 2, .waiters = 0});
+  test::manual_operation op;
+  auto const s = redoubt::start_plain<int>(op.operation()) | through(slots) | redoubt::limit(50ms);
+  told a, b, c;
+  call(w, s, {}, a);
+  call(w, s, {}, b);
+  w.run_for(100ms);
+  EXPECT_EQ(a.code(), errc::limit_exceeded);
+  EXPECT_EQ(slots.snapshot().used, 2u);
+  call(w, s, {}, c);
+  w.run_for(1ms);
+  EXPECT_EQ(c.code(), errc::bulkhead_full) << "eight orphans and eight new ones would be sixteen";
+  op.end(0, result<int>(1));
+  EXPECT_EQ(slots.snapshot().used, 1u);
+  op.end(1, result<int>(1));
+  EXPECT_EQ(slots.snapshot().used, 0u);
+}
+
+TEST(guard_stack, a_waiter_gets_the_slot_and_the_time_that_is_left) {
+  world w;
+  bulkhead slots({.slots = 1, .waiters = 4});
+  test::manual_operation op;
+  auto const s = redoubt::start_plain<int>(op.operation()) | through(slots) | redoubt::limit(500ms);
+  told a, b;
+  auto const begin = w.now();
+  call(w, s, {}, a);
+  call(w, s, {}, b);
+  w.run_for(200ms);
+  EXPECT_EQ(op.started(), 1u);
+  op.end(0, result<int>(1));
+  w.run_for(1ms);
+  ASSERT_EQ(op.started(), 2u);
+  EXPECT_EQ(op.deadlines[1].at(), begin + 500ms);
+  w.run_for(400ms);
+  EXPECT_EQ(b.code(), errc::limit_exceeded) << "it had begun: this is the operation's fault";
+  EXPECT_EQ(b.at - begin, 500ms);
+  op.end(1, result<int>(1));
+}
+
+}  // namespace
