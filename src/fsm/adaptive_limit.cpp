@@ -35,7 +35,10 @@ std::uint32_t adaptive_limit::limit() const noexcept {
 
 bool adaptive_limit::observe(duration took, std::uint32_t used, time_point now) noexcept {
   auto const sample = static_cast<double>(std::max<duration>(took, 1ns).count());
-  usual_ = usual_ == 0 ? sample : usual_ + (sample - usual_) / options_.memory;
+  // Down quickly, up slowly: else an overload that lasts would become the usual, and the limit rise again in
+  // it.
+  auto const memory = sample > usual_ ? options_.memory * 10.0 : options_.memory / 10.0;
+  usual_ = usual_ == 0 ? sample : usual_ + (sample - usual_) / memory;
   recent_ += sample;
   ++samples_;
   most_used_ = std::max(most_used_, used);
@@ -44,8 +47,6 @@ bool adaptive_limit::observe(duration took, std::uint32_t used, time_point now) 
 
   auto const before = limit();
   auto const recent = recent_ / samples_;
-  // When the load has gone the usual time follows quickly, or a long overload would have become the usual.
-  if (usual_ / recent > 2) usual_ *= 0.95;
   auto const gradient = std::clamp(options_.tolerance * usual_ / recent, 0.5, 1.0);
   auto const wanted = limit_ * gradient + std::sqrt(limit_);
   bool const full = 2 * most_used_ >= before;

@@ -21,7 +21,7 @@ class block_cache {
       if (place.load(std::memory_order_relaxed) == nullptr) continue;
       if (auto* const block = place.exchange(nullptr, std::memory_order_acquire)) return block;
     }
-    return ::operator new(Size, std::align_val_t{Align});
+    return fresh(Size);
   }
 
   static void give_back(void* block) noexcept {
@@ -30,7 +30,22 @@ class block_cache {
       if (place.load(std::memory_order_relaxed) != nullptr) continue;
       if (place.compare_exchange_strong(expected, block, std::memory_order_release)) return;
     }
-    ::operator delete(block, std::align_val_t{Align});
+    destroy(block);
+  }
+
+  [[nodiscard]] static void* fresh(std::size_t size) {
+    if constexpr (Align <= __STDCPP_DEFAULT_NEW_ALIGNMENT__) {
+      return ::operator new(size);
+    } else {
+      return ::operator new(size, std::align_val_t{Align});
+    }
+  }
+  static void destroy(void* block) noexcept {
+    if constexpr (Align <= __STDCPP_DEFAULT_NEW_ALIGNMENT__) {
+      ::operator delete(block);
+    } else {
+      ::operator delete(block, std::align_val_t{Align});
+    }
   }
 
  private:
@@ -46,12 +61,12 @@ struct block_allocator {
   block_allocator(block_allocator<U> const&) noexcept {}  // NOLINT: allocators convert
 
   [[nodiscard]] T* allocate(std::size_t n) {
-    if (n == 1) return static_cast<T*>(block_cache<sizeof(T), alignof(T)>::take());
-    return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t{alignof(T)}));
+    using cache = block_cache<sizeof(T), alignof(T)>;
+    return static_cast<T*>(n == 1 ? cache::take() : cache::fresh(n * sizeof(T)));
   }
   void deallocate(T* p, std::size_t n) noexcept {
-    if (n == 1) return block_cache<sizeof(T), alignof(T)>::give_back(p);
-    ::operator delete(p, std::align_val_t{alignof(T)});
+    using cache = block_cache<sizeof(T), alignof(T)>;
+    n == 1 ? cache::give_back(p) : cache::destroy(p);
   }
   friend bool operator==(block_allocator, block_allocator) noexcept { return true; }
 };

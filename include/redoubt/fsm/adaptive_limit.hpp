@@ -19,7 +19,8 @@ struct adaptive_limit_options {
   std::uint32_t initial = 8;
   /// So much longer than usual is still no queue. Default 1.5. Range 1 .. 10.
   double tolerance = 1.5;
-  /// The usual time is an average over about so many samples. Default 600. Range 10 .. 100000.
+  /// The usual time follows shorter samples over a tenth of so many, longer ones over ten times as many.
+  /// Default 600. Range 10 .. 100000.
   std::uint32_t memory = 600;
   /// The limit changes at most this often, by what was seen meanwhile. Default 100 ms. Range 1 ms .. 1 min.
   duration interval = std::chrono::milliseconds(100);
@@ -28,9 +29,10 @@ struct adaptive_limit_options {
   void validate() const;
 };
 
-/// A limit by gradient, after Netflix' Gradient2 (concurrency-limits): limit * clamp(tolerance * usual /
-/// recent, 0.5, 1) + sqrt(limit), smoothed by 0.2. Samples taken while less than half of the limit was used
-/// do not raise it: they say nothing about it. Sans-io machine: copyable value, not thread-safe.
+/// A limit by gradient, after Netflix' Gradient2 (concurrency-limits), but with a usual time that does not
+/// drift upwards in a long overload: limit * clamp(tolerance * usual / recent, 0.5, 1) + sqrt(limit),
+/// smoothed by 0.2. Samples taken while less than half of the limit was used do not raise it: they say
+/// nothing about it. Sans-io machine: copyable value, not thread-safe.
 class adaptive_limit {
  public:
   adaptive_limit(adaptive_limit_options const& options, std::uint32_t ceiling) noexcept;
