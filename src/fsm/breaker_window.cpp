@@ -28,7 +28,7 @@ std::uint64_t read(std::uint64_t const& w) noexcept {
 
 breaker_window& breaker_window::operator=(breaker_window const& other) noexcept {
   if (this == &other) return *this;
-  length_ = other.length_;
+  buckets_per_ns_ = other.buckets_per_ns_;
   for (std::size_t i = 0; i < buckets; ++i) {
     auto copy = other.buckets_[i];
     copy.good = read(other.buckets_[i].good);
@@ -38,8 +38,8 @@ breaker_window& breaker_window::operator=(breaker_window const& other) noexcept 
 }
 
 void breaker_window::reset(duration length) noexcept {
-  auto const nanoseconds = std::max<std::int64_t>(1, length.count() / buckets);
-  std::atomic_ref(length_).store(nanoseconds, std::memory_order_relaxed);
+  auto const nanoseconds = static_cast<std::uint64_t>(std::max<std::int64_t>(2, length.count() / buckets));
+  atomic_word(buckets_per_ns_).store(~std::uint64_t{0} / nanoseconds + 1, std::memory_order_relaxed);
   for (auto& b : buckets_) {
     // Tick 0 is far in the past for every clock that has run for a window's length.
     atomic_word(b.good).store(0, std::memory_order_relaxed);
@@ -48,8 +48,9 @@ void breaker_window::reset(duration length) noexcept {
 }
 
 std::uint32_t breaker_window::tick(time_point now) const noexcept {
-  auto const length = std::atomic_ref(const_cast<std::int64_t&>(length_)).load(std::memory_order_relaxed);
-  return static_cast<std::uint32_t>(now.time_since_epoch().count() / length);
+  __extension__ using wide = unsigned __int128;
+  auto const since = static_cast<std::uint64_t>(now.time_since_epoch().count());
+  return static_cast<std::uint32_t>(static_cast<wide>(since) * read(buckets_per_ns_) >> 64);
 }
 
 void breaker_window::add_good(time_point now) noexcept {

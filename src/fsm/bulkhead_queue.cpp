@@ -243,7 +243,10 @@ void bulkhead_queue::check() const noexcept {
   auto const word = load(word_);
   assert((waiting() > 0) == ((word & somebody_waits) != 0));
   assert(!next_for(word));
-  for (auto const& line : lines_) assert(line.empty() || line.rbegin()->first < next_);
+  for (auto const& line : lines_) {
+    assert(line.empty() || line.rbegin()->first < next_);
+    (void)line;
+  }
   (void)word;
 }
 

@@ -61,7 +61,6 @@ time_limit_snapshot time_limit::snapshot() const noexcept {
   s.saturated = core_->saturated.read();
   s.cancelled = core_->cancelled.read();
   s.orphans = core_->orphans.load(std::memory_order_relaxed);
-  s.calls = core_->calls.read();
   return s;
 }
 

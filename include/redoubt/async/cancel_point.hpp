@@ -32,12 +32,13 @@ class cancel_point {
   /// Registers who wants to be told; replaces the one before. When the request has come already, `who` is
   /// told before this returns.
   void listen(std::shared_ptr<cancel_listener> const& who) {
-    {
-      std::scoped_lock const lock(mutex_);
-      listener_ = who;
-      if (!cancelled_) return;
-    }
-    who->on_cancel();
+    if (add(who)) who->on_cancel();
+  }
+  /// The same, but when the request has come already it returns true instead of telling: the caller does.
+  [[nodiscard]] bool add(std::shared_ptr<cancel_listener> const& who) {
+    std::scoped_lock const lock(mutex_);
+    listener_ = who;
+    return cancelled_;
   }
 
   /// Asks to stop, once; further calls do nothing.

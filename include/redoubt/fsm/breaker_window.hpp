@@ -52,7 +52,8 @@ class breaker_window {
 
   [[nodiscard]] std::uint32_t tick(time_point now) const noexcept;
 
-  std::int64_t length_ = 1;  // of a bucket, in nanoseconds
+  std::uint64_t buckets_per_ns_ =
+      0;  // times 2^64: a division on every call would cost as much as all the rest
   std::array<bucket, buckets> buckets_{};
 };
 

@@ -10,6 +10,7 @@
 #include <cassert>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -86,12 +87,19 @@ class flight_table {
     return {entry::kind::led, f, add_waiter(f, by, std::move(who))};
   }
 
-  /// The flight has ended: everybody who waited for it is added to `answered`, its key is free.
-  void finish(index f, ring<Waiter>& answered) {
+  /// The flight has ended and its key is free. The one who has waited longest is returned, if anybody waits,
+  /// the others are added to `others`: so nothing is allocated for a flight that nobody joined.
+  std::optional<Waiter> finish(index f, ring<Waiter>& others) {
     auto& it = flights_[f];
+    std::optional<Waiter> first;
     while (it.first != none) {
-      answered.push_back(take(it.first));
       ++counts_.answered;
+      auto who = take(it.first);
+      if (it.first == none) {
+        first = std::move(who);
+      } else {
+        others.push_back(std::move(who));
+      }
     }
     if (it.known) {
       forget(f);
@@ -102,6 +110,7 @@ class flight_table {
     it.next = free_flight_;
     free_flight_ = f;
     --counts_.flights;
+    return first;
   }
 
   /// What became of somebody who leaves.

@@ -4,6 +4,7 @@
 // fetching it again.
 #pragma once
 
+#include <atomic>
 #include <concepts>
 #include <cstdint>
 #include <functional>
@@ -111,7 +112,7 @@ class single_flight {
     time_point armed = time_point::max();  // under the mutex
     deadline end;
     std::uint32_t place = 0;
-    bool over = false;  // under the mutex
+    std::atomic<bool> over{false};
   };
 
   struct core : std::enable_shared_from_this<core> {
@@ -165,16 +166,17 @@ class single_flight {
 
     // The flight has ended; with nobody's value when it was dropped.
     void finish(flight& f, result<T> value) {
-      ring<std::shared_ptr<caller>> answered;
+      ring<std::shared_ptr<caller>> others;
+      std::optional<std::shared_ptr<caller>> first;
       {
         std::scoped_lock const lock(mutex);
-        f.over = true;
+        f.over.store(true);
         if (f.clock) f.clock->cancel();
-        table.finish(f.place, answered);
+        first = table.finish(f.place, others);
         flights[f.place].reset();
       }
-      while (answered.size() > 1) answered.pop_front()->complete(value);
-      if (!answered.empty()) answered.pop_front()->complete(std::move(value));
+      while (!others.empty()) others.pop_front()->complete(value);
+      if (first) (*first)->complete(std::move(value));
     }
 
     single_flight_options options;
@@ -304,8 +306,9 @@ class single_flight_layer {
     next(call_scope{scope.executor, scope.clock, end, scope.now, &flight->stop},
          typename Flights::landing(core_, flight), args...);
 
+    if (flight->over.load()) return;
     lock.lock();
-    if (flight->over) return;
+    if (flight->over.load()) return;
     flight->clock.emplace(scope.executor);
     core_->arm(flight);
   }

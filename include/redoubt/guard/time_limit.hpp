@@ -27,7 +27,6 @@ namespace redoubt {
 /// Numbers of a `time_limit`. When nothing is under way: `calls == in_time + own + callers + saturated +
 /// cancelled`.
 struct time_limit_snapshot {
-  std::uint64_t calls = 0;      ///< Started.
   std::uint64_t in_time = 0;    ///< Ended by themselves, with a value or a failure of their own.
   std::uint64_t own = 0;        ///< Ended by this limit: `limit_exceeded`.
   std::uint64_t callers = 0;    ///< Ended by the caller's deadline: `deadline_exceeded`.
@@ -85,7 +84,7 @@ class time_limit {
     std::string name;
     duration limit;
     std::shared_ptr<failure_detail const> detail;
-    detail::counter calls, in_time, own, callers, saturated, cancelled;
+    detail::counter in_time, own, callers, saturated, cancelled;
     std::atomic<std::uint64_t> orphans{0};
   };
   std::shared_ptr<core> core_;
@@ -96,11 +95,11 @@ template <class T, class Done>
 class limited_call final : public cancel_listener,
                            public std::enable_shared_from_this<limited_call<T, Done>> {
  public:
-  limited_call(std::shared_ptr<time_limit::core> c, Done done, call_scope const& scope)
-      : core_(std::move(c)),
+  limited_call(std::shared_ptr<time_limit::core> const& c, Done done, call_scope const& scope)
+      : core_(&c),
         done_(std::move(done)),
         start_(scope.now),
-        own_(saturating_add(scope.now, core_->limit) < scope.by.at()),
+        own_(saturating_add(scope.now, c->limit) < scope.by.at()),
         clock_(&scope.clock) {}
 
   /// What the operation completes: the caller, or nobody any more.
@@ -121,13 +120,22 @@ class limited_call final : public cancel_listener,
   [[nodiscard]] cancel_point& stop() noexcept { return stop_; }
 
   /// After the operation has been started: if it has not ended already, waits for what comes first.
-  void watch(asio::any_io_executor const& executor, deadline end) {
-    std::scoped_lock const lock(mutex_);
-    if (ended_) return;
-    timer_.emplace(executor);
-    timer_->async_wait_until(end.at(), [self = this->shared_from_this()](boost::system::error_code ec) {
-      if (!ec) self->give_up(time_limit::end::expired);
-    });
+  void watch(call_scope const& scope, deadline end) {
+    // Either this is seen by who ends the call, or its end is seen here: then the scope may be gone.
+    watched_.store(true);
+    if (ended_.load()) return;
+    auto const self = this->shared_from_this();
+    bool cancelled = false;
+    {
+      std::scoped_lock const lock(mutex_);
+      if (ended_.load()) return;
+      if (scope.cancel != nullptr) cancelled = scope.cancel->add(self);
+      timer_.emplace(scope.executor);
+      timer_->async_wait_until(end.at(), [self](boost::system::error_code ec) {
+        if (!ec) self->give_up(time_limit::end::expired);
+      });
+    }
+    if (cancelled) on_cancel();
   }
 
   void on_cancel() noexcept override { give_up(time_limit::end::cancelled); }
@@ -136,55 +144,62 @@ class limited_call final : public cancel_listener,
  private:
   /// True for the one who may answer the caller.
   bool first() {
-    std::scoped_lock const lock(mutex_);
-    if (std::exchange(ended_, true)) return false;
-    if (timer_) timer_->cancel();
+    if (ended_.exchange(true)) return false;
+    if (watched_.load()) {
+      std::scoped_lock const lock(mutex_);
+      if (timer_) timer_->cancel();
+    }
     return true;
   }
 
   void finish(result<T> value) {
     if (!first()) return release();
-    core_->in_time.add();
+    (*core_)->in_time.add();
     std::move(done_)(std::move(value));
   }
 
   // The operation is gone: without an answer, because its executor was stopped, or after the caller has gone.
   void release() noexcept {
-    bool orphan = false;
+    std::shared_ptr<time_limit::core> orphan;
     {
       std::scoped_lock const lock(mutex_);
-      ended_ = true;
-      orphan = std::exchange(orphan_, false);
+      ended_.store(true);
       over_ = true;
+      orphan = std::exchange(orphan_, nullptr);
     }
-    if (orphan) core_->orphans.fetch_sub(1, std::memory_order_relaxed);
+    if (orphan) orphan->orphans.fetch_sub(1, std::memory_order_relaxed);
   }
 
   void give_up(time_limit::end why) noexcept {
     bool const in_queue = stop_.waiting();
-    auto keep = this->shared_from_this();
+    auto const keep = this->shared_from_this();
     if (!first()) return;
     {
       std::scoped_lock const lock(mutex_);
-      orphan_ = !over_;
-      if (orphan_) core_->orphans.fetch_add(1, std::memory_order_relaxed);
+      if (!over_) {
+        orphan_ = *core_;
+        orphan_->orphans.fetch_add(1, std::memory_order_relaxed);
+      }
     }
     // The caller first: what the operation does with the request to stop is not its concern any more.
-    std::move(done_)(result<T>(time_limit::ended(*core_, why, own_, in_queue, clock_->now() - start_)));
+    std::move(done_)(result<T>(time_limit::ended(**core_, why, own_, in_queue, clock_->now() - start_)));
     stop_.cancel();
   }
 
-  std::shared_ptr<time_limit::core> core_;
+  std::shared_ptr<time_limit::core> const*
+      core_;  // of the layer, which lives until the caller has its answer
   Done done_;
   time_point start_;
   bool own_;
   time_source* clock_;
   cancel_point stop_;
+  std::atomic<bool> ended_{false};    // the caller has its answer
+  std::atomic<bool> watched_{false};  // it did not end at once
   std::mutex mutex_;
   std::optional<timer> timer_;  // under the mutex
-  bool ended_ = false;          // the caller has its answer; under the mutex
-  bool orphan_ = false;         // under the mutex
-  bool over_ = false;           // the operation has ended; under the mutex
+  std::shared_ptr<time_limit::core>
+      orphan_;         // set while the operation runs without its caller; under the mutex
+  bool over_ = false;  // the operation has ended; under the mutex
 };
 
 /// A time limit in a stack.
@@ -198,17 +213,14 @@ class time_limit_layer {
 
   template <class T, class Next, class Done, class... Args>
   void start(Next const& next, call_scope const& scope, Done done, Args const&... args) const {
-    core_->calls.add();
     if (scope.by.passed(scope.now)) return std::move(done)(result<T>(time_limit::too_late(*core_)));
     using call_type = limited_call<T, Done>;
     auto call =
         std::allocate_shared<call_type>(detail::block_allocator<call_type>(), core_, std::move(done), scope);
     auto const end = earlier(scope.by, deadline(saturating_add(scope.now, core_->limit)));
-    // Before anything is started: afterwards the call may have ended, and its cancel_point with it.
-    if (scope.cancel != nullptr) scope.cancel->listen(call);
     next(call_scope{scope.executor, scope.clock, end, scope.now, &call->stop()},
          typename call_type::completion(call), args...);
-    call->watch(scope.executor, end);
+    call->watch(scope, end);
   }
 
  private:

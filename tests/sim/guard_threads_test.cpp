@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// Stacks used from many threads at once, over a pool: for the thread sanitizer, and for the sums that must
+// come out right.
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <gtest/gtest.h>
+
+#include <redoubt/guard/breaker.hpp>
+#include <redoubt/guard/bulkhead_layer.hpp>
+#include <redoubt/guard/single_flight.hpp>
+#include <redoubt/guard/stack.hpp>
+#include <redoubt/guard/time_limit.hpp>
+
+namespace {
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+using redoubt::deadline;
+using redoubt::result;
+
+/// Ends at once, later, too late, or badly, by the number it is given.
+asio::awaitable<result<int>> work(int number, deadline) {
+  redoubt::timer clock(co_await asio::this_coro::executor);
+  co_await asio::this_coro::throw_if_cancelled(false);
+  boost::system::error_code ec;
+  auto const pause = std::chrono::microseconds(number % 7 * 200);
+  if (pause > 0us) {
+    co_await clock.async_wait_until(clock.now() + pause, asio::redirect_error(asio::use_awaitable, ec));
+  }
+  redoubt::failure f;
+  f.code = redoubt::errc::connection_lost;
+  auto out = number % 11 == 0 ? result<int>(f) : result<int>(number);
+  co_return out;
+}
+
+TEST(guard_threads, every_call_is_answered_once_and_nothing_is_left_held) {
+  asio::thread_pool pool(4);
+  redoubt::bulkhead slots({.slots = 4, .waiters = 64, .max_wait = 50ms});
+  redoubt::breaker::options o;
+  o.settings.consecutive = 3;
+  o.settings.ratio =
+      redoubt::breaker_ratio{.failures = 0.9, .slow_after = 1h, .minimum_calls = 5, .window = 10ms};
+  o.settings.open = {.floor = 1ms, .base = 1ms, .cap = 2ms};
+  o.settings.ramp = redoubt::breaker_ramp{.start = 0.5, .length = 1ms};
+  redoubt::breaker db(o);
+  redoubt::time_limit limit({.limit = 1ms});
+  redoubt::single_flight<int, int> flights({.limit = 5s});
+  auto const s = redoubt::start(work) | through(slots) | through(limit) | through(db) | redoubt::total(1s) |
+                 one_per_key(flights, [](int n) { return n % 5; });
+
+  constexpr int threads = 4, calls = 500;
+  std::atomic<int> answered{0};
+  std::vector<std::thread> callers;
+  for (int t = 0; t < threads; ++t) {
+    callers.emplace_back([&, t] {
+      for (int i = 0; i < calls; ++i) {
+        auto const number = i * threads + t;
+        auto const by = number % 3 == 0 ? deadline(std::chrono::steady_clock::now() + 700us) : deadline();
+        if (number % 4 != 0) {
+          s.async([&](result<int>) { ++answered; }, pool.get_executor(), by, number);
+          continue;
+        }
+        // Cancelled on the strand where the call's slot lives, as Asio wants it.
+        auto const strand = asio::make_strand(pool);
+        auto stop = std::make_shared<asio::cancellation_signal>();
+        asio::post(strand, [&, strand, stop, by, number] {
+          s.async(asio::bind_cancellation_slot(
+                      stop->slot(), asio::bind_executor(strand, [&, stop](result<int>) { ++answered; })),
+                  strand, by, number);
+          asio::post(strand, [stop] { stop->emit(asio::cancellation_type::terminal); });
+        });
+      }
+    });
+  }
+  callers.emplace_back([&] {
+    for (int i = 0; i < 200; ++i) {
+      slots.resize({.slots = 1 + static_cast<std::uint32_t>(i % 6), .waiters = 64});
+      if (i % 50 == 0) db.configure(db.settings());
+      (void)db.snapshot();
+      (void)limit.snapshot();
+      std::this_thread::sleep_for(100us);
+    }
+  });
+  for (auto& c : callers) c.join();
+  pool.join();
+  EXPECT_EQ(answered, threads * calls);
+  EXPECT_EQ(slots.snapshot().used, 0u);
+  EXPECT_EQ(slots.snapshot().waiting, 0u);
+  EXPECT_EQ(limit.snapshot().orphans, 0u);
+  auto const f = flights.snapshot();
+  EXPECT_EQ(f.flights, 0u);
+  EXPECT_EQ(f.led + f.joined, f.answered + f.expired + f.left);
+}
+
+TEST(guard_threads, C96_slots_taken_and_given_back_without_a_lock_add_up) {
+  redoubt::bulkhead slots({.slots = 3, .waiters = 0, .shares = {.fallback = 1}});
+  std::atomic<int> used{0}, most{0}, fallback{0}, most_fallback{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      redoubt::slot_class const what{t % 2 ? redoubt::slot_use::fallback : redoubt::slot_use::normal};
+      for (int i = 0; i < 5000; ++i) {
+        auto held = slots.try_acquire(what);
+        if (!held) continue;
+        auto raise = [](std::atomic<int>& to, int seen) {
+          for (int m = to; seen > m && !to.compare_exchange_weak(m, seen);) {
+          }
+        };
+        raise(most, ++used);
+        if (t % 2) raise(most_fallback, ++fallback);
+        if (i % 64 == 0) std::this_thread::yield();
+        if (t % 2) --fallback;
+        --used;
+      }
+    });
+  }
+  for (auto& t : threads) t.join();
+  EXPECT_LE(most, 3);
+  EXPECT_LE(most_fallback, 1);
+  EXPECT_EQ(slots.snapshot().used, 0u);
+}
+
+}  // namespace
