@@ -90,10 +90,11 @@ class time_limit {
   std::shared_ptr<core> core_;
 };
 
-/// One call under a limit. Kept alive by the operation, until it really ends, and by the timer.
+/// One call under a limit: kept by the operation, until it really ends, by whoever starts it, and by the
+/// timer. It counts its keepers itself, because a call that ends at once, which is the usual one for a guard
+/// to be cheap, has just two of them.
 template <class T, class Done>
-class limited_call final : public cancel_listener,
-                           public std::enable_shared_from_this<limited_call<T, Done>> {
+class limited_call final : public cancel_listener {
  public:
   limited_call(std::shared_ptr<time_limit::core> const& c, Done done, call_scope const& scope)
       : core_(&c),
@@ -102,37 +103,52 @@ class limited_call final : public cancel_listener,
         own_(saturating_add(scope.now, c->limit) < scope.by.at()),
         clock_(&scope.clock) {}
 
+  struct dropper {
+    void operator()(limited_call* call) const noexcept { call->drop(); }
+  };
+  using keeper = std::unique_ptr<limited_call, dropper>;
+
+  /// A new call.
+  [[nodiscard]] static keeper make(std::shared_ptr<time_limit::core> const& c, Done done,
+                                   call_scope const& scope) {
+    using memory = detail::block_cache<sizeof(limited_call), alignof(limited_call)>;
+    return keeper(::new (memory::take()) limited_call(c, std::move(done), scope));
+  }
+
   /// What the operation completes: the caller, or nobody any more.
   class completion {
    public:
-    explicit completion(std::shared_ptr<limited_call> call) noexcept : call_(std::move(call)) {}
+    explicit completion(limited_call& call) noexcept : call_(call.keep()) {}
     completion(completion&&) noexcept = default;
     completion& operator=(completion&&) = delete;
     ~completion() {
       if (call_) call_->release();
     }
-    void operator()(result<T> value) { std::exchange(call_, nullptr)->finish(std::move(value)); }
+    void operator()(result<T> value) {
+      auto const call = std::move(call_);
+      call->finish(std::move(value));
+    }
 
    private:
-    std::shared_ptr<limited_call> call_;
+    keeper call_;
   };
 
   [[nodiscard]] cancel_point& stop() noexcept { return stop_; }
 
   /// After the operation has been started: if it has not ended already, waits for what comes first.
   void watch(call_scope const& scope, deadline end) {
+    if (ended_.load()) return;
     // Either this is seen by who ends the call, or its end is seen here: then the scope may be gone.
     watched_.store(true);
-    if (ended_.load()) return;
-    auto const self = this->shared_from_this();
     bool cancelled = false;
     {
       std::scoped_lock const lock(mutex_);
       if (ended_.load()) return;
-      if (scope.cancel != nullptr) cancelled = scope.cancel->add(self);
+      listener_ = std::shared_ptr<limited_call>(keep());
+      if (scope.cancel != nullptr) cancelled = scope.cancel->add(listener_);
       timer_.emplace(scope.executor);
-      timer_->async_wait_until(end.at(), [self](boost::system::error_code ec) {
-        if (!ec) self->give_up(time_limit::end::expired);
+      timer_->async_wait_until(end.at(), [self = listener_](boost::system::error_code ec) {
+        if (!ec) static_cast<limited_call&>(*self).give_up(time_limit::end::expired);
       });
     }
     if (cancelled) on_cancel();
@@ -142,13 +158,30 @@ class limited_call final : public cancel_listener,
   [[nodiscard]] bool waiting() const noexcept override { return stop_.waiting(); }
 
  private:
+  [[nodiscard]] keeper keep() noexcept {
+    keepers_.fetch_add(1, std::memory_order_relaxed);
+    return keeper(this);
+  }
+  void drop() noexcept {
+    using memory = detail::block_cache<sizeof(limited_call), alignof(limited_call)>;
+    if (keepers_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    this->~limited_call();
+    memory::give_back(this);
+  }
+
+  // Nothing ends it any more but the operation. Under the mutex; what is returned is to be dropped outside.
+  [[nodiscard]] std::shared_ptr<cancel_listener> unwatch() {
+    if (timer_) timer_->cancel();
+    return std::move(listener_);
+  }
+
   /// True for the one who may answer the caller.
   bool first() {
     if (ended_.exchange(true)) return false;
-    if (watched_.load()) {
-      std::scoped_lock const lock(mutex_);
-      if (timer_) timer_->cancel();
-    }
+    if (!watched_.load()) return true;
+    std::shared_ptr<cancel_listener> listener;  // outlives the lock
+    std::scoped_lock const lock(mutex_);
+    listener = unwatch();
     return true;
   }
 
@@ -161,18 +194,20 @@ class limited_call final : public cancel_listener,
   // The operation is gone: without an answer, because its executor was stopped, or after the caller has gone.
   void release() noexcept {
     std::shared_ptr<time_limit::core> orphan;
+    std::shared_ptr<cancel_listener> listener;
     {
       std::scoped_lock const lock(mutex_);
       ended_.store(true);
       over_ = true;
-      orphan = std::exchange(orphan_, nullptr);
+      orphan = std::move(orphan_);
+      listener = unwatch();
     }
     if (orphan) orphan->orphans.fetch_sub(1, std::memory_order_relaxed);
   }
 
   void give_up(time_limit::end why) noexcept {
     bool const in_queue = stop_.waiting();
-    auto const keep = this->shared_from_this();
+    auto const until_the_end = keep();
     if (!first()) return;
     {
       std::scoped_lock const lock(mutex_);
@@ -193,10 +228,12 @@ class limited_call final : public cancel_listener,
   bool own_;
   time_source* clock_;
   cancel_point stop_;
+  std::atomic<std::uint32_t> keepers_{1};
   std::atomic<bool> ended_{false};    // the caller has its answer
   std::atomic<bool> watched_{false};  // it did not end at once
   std::mutex mutex_;
-  std::optional<timer> timer_;  // under the mutex
+  std::optional<timer> timer_;                 // under the mutex
+  std::shared_ptr<cancel_listener> listener_;  // itself, while something can end it; under the mutex
   std::shared_ptr<time_limit::core>
       orphan_;         // set while the operation runs without its caller; under the mutex
   bool over_ = false;  // the operation has ended; under the mutex
@@ -215,11 +252,10 @@ class time_limit_layer {
   void start(Next const& next, call_scope const& scope, Done done, Args const&... args) const {
     if (scope.by.passed(scope.now)) return std::move(done)(result<T>(time_limit::too_late(*core_)));
     using call_type = limited_call<T, Done>;
-    auto call =
-        std::allocate_shared<call_type>(detail::block_allocator<call_type>(), core_, std::move(done), scope);
+    auto const call = call_type::make(core_, std::move(done), scope);
     auto const end = earlier(scope.by, deadline(saturating_add(scope.now, core_->limit)));
     next(call_scope{scope.executor, scope.clock, end, scope.now, &call->stop()},
-         typename call_type::completion(call), args...);
+         typename call_type::completion(*call), args...);
     call->watch(scope, end);
   }
 
