@@ -8,31 +8,31 @@ namespace redoubt {
 
 std::string_view to_string(errc code) noexcept {
   switch (code) {
-  case errc::unspecified: return "unspecified";
-  case errc::deadline_exceeded: return "deadline_exceeded";
-  case errc::cancelled: return "cancelled";
-  case errc::connection_refused: return "connection_refused";
-  case errc::connect_timeout: return "connect_timeout";
-  case errc::connect_failed: return "connect_failed";
-  case errc::resolve_failed: return "resolve_failed";
-  case errc::connection_lost: return "connection_lost";
-  case errc::connection_stalled: return "connection_stalled";
-  case errc::protocol_error: return "protocol_error";
-  case errc::reply_too_large: return "reply_too_large";
-  case errc::request_too_large: return "request_too_large";
-  case errc::queue_full: return "queue_full";
-  case errc::closed: return "closed";
-  case errc::bad_option: return "bad_option";
-  case errc::refused_command: return "refused_command";
-  case errc::unexpected_reply: return "unexpected_reply";
-  case errc::server_error: return "server_error";
-  case errc::bulkhead_full: return "bulkhead_full";
-  case errc::retries_exhausted: return "retries_exhausted";
-  case errc::load_timeout: return "load_timeout";
-  case errc::load_failed: return "load_failed";
-  case errc::breaker_open: return "breaker_open";
-  case errc::limit_exceeded: return "limit_exceeded";
-  case errc::flight_full: return "flight_full";
+    case errc::unspecified: return "unspecified";
+    case errc::deadline_exceeded: return "deadline_exceeded";
+    case errc::cancelled: return "cancelled";
+    case errc::connection_refused: return "connection_refused";
+    case errc::connect_timeout: return "connect_timeout";
+    case errc::connect_failed: return "connect_failed";
+    case errc::resolve_failed: return "resolve_failed";
+    case errc::connection_lost: return "connection_lost";
+    case errc::connection_stalled: return "connection_stalled";
+    case errc::protocol_error: return "protocol_error";
+    case errc::reply_too_large: return "reply_too_large";
+    case errc::request_too_large: return "request_too_large";
+    case errc::queue_full: return "queue_full";
+    case errc::closed: return "closed";
+    case errc::bad_option: return "bad_option";
+    case errc::refused_command: return "refused_command";
+    case errc::unexpected_reply: return "unexpected_reply";
+    case errc::server_error: return "server_error";
+    case errc::bulkhead_full: return "bulkhead_full";
+    case errc::retries_exhausted: return "retries_exhausted";
+    case errc::load_timeout: return "load_timeout";
+    case errc::load_failed: return "load_failed";
+    case errc::breaker_open: return "breaker_open";
+    case errc::limit_exceeded: return "limit_exceeded";
+    case errc::flight_full: return "flight_full";
   }
   return "invalid";
 }
@@ -106,24 +106,24 @@ std::string_view to_string(failure_class group) noexcept {
 
 std::string_view to_string(event_kind kind) noexcept {
   switch (kind) {
-  case event_kind::connecting: return "connecting";
-  case event_kind::ready: return "ready";
-  case event_kind::lost: return "lost";
-  case event_kind::late_reply_discarded: return "late_reply_discarded";
-  case event_kind::call_rejected: return "call_rejected";
-  case event_kind::cache_read_failed: return "cache_read_failed";
-  case event_kind::cache_write_failed: return "cache_write_failed";
-  case event_kind::cache_value_malformed: return "cache_value_malformed";
-  case event_kind::load_refused: return "load_refused";
-  case event_kind::limiter_refused: return "limiter_refused";
-  case event_kind::limiter_unavailable: return "limiter_unavailable";
-  case event_kind::admission_refused: return "admission_refused";
-  case event_kind::admission_unavailable: return "admission_unavailable";
-  case event_kind::probe_changed: return "probe_changed";
-  case event_kind::breaker_opened: return "breaker_opened";
-  case event_kind::breaker_trying: return "breaker_trying";
-  case event_kind::breaker_recovering: return "breaker_recovering";
-  case event_kind::breaker_closed: return "breaker_closed";
+    case event_kind::connecting: return "connecting";
+    case event_kind::ready: return "ready";
+    case event_kind::lost: return "lost";
+    case event_kind::late_reply_discarded: return "late_reply_discarded";
+    case event_kind::call_rejected: return "call_rejected";
+    case event_kind::cache_read_failed: return "cache_read_failed";
+    case event_kind::cache_write_failed: return "cache_write_failed";
+    case event_kind::cache_value_malformed: return "cache_value_malformed";
+    case event_kind::load_refused: return "load_refused";
+    case event_kind::limiter_refused: return "limiter_refused";
+    case event_kind::limiter_unavailable: return "limiter_unavailable";
+    case event_kind::admission_refused: return "admission_refused";
+    case event_kind::admission_unavailable: return "admission_unavailable";
+    case event_kind::probe_changed: return "probe_changed";
+    case event_kind::breaker_opened: return "breaker_opened";
+    case event_kind::breaker_trying: return "breaker_trying";
+    case event_kind::breaker_recovering: return "breaker_recovering";
+    case event_kind::breaker_closed: return "breaker_closed";
   }
   return "invalid";
 }

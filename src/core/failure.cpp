@@ -10,31 +10,31 @@ namespace {
 
 std::string_view headline(errc code) noexcept {
   switch (code) {
-  case errc::unspecified: return "unspecified failure";
-  case errc::deadline_exceeded: return "deadline exceeded";
-  case errc::cancelled: return "cancelled by the caller";
-  case errc::connection_refused: return "connection refused";
-  case errc::connect_timeout: return "no connection within connect_timeout";
-  case errc::connect_failed: return "connection failed";
-  case errc::resolve_failed: return "host name not resolved";
-  case errc::connection_lost: return "connection lost";
-  case errc::connection_stalled: return "connection stalled and given up";
-  case errc::protocol_error: return "the peer does not speak RESP2";
-  case errc::reply_too_large: return "reply larger than the bound";
-  case errc::request_too_large: return "command larger than bounds.queued_bytes";
-  case errc::queue_full: return "too many calls or bytes under way";
-  case errc::closed: return "client closed";
-  case errc::bad_option: return "bad option";
-  case errc::refused_command: return "command cannot share a connection";
-  case errc::unexpected_reply: return "unexpected type of reply";
-  case errc::server_error: return "server error";
-  case errc::bulkhead_full: return "bulkhead full";
-  case errc::retries_exhausted: return "no time left for another attempt";
-  case errc::load_timeout: return "the loader did not end in time";
-  case errc::load_failed: return "the loader failed";
-  case errc::breaker_open: return "circuit breaker open";
-  case errc::limit_exceeded: return "time limit used up";
-  case errc::flight_full: return "too many keys or followers";
+    case errc::unspecified: return "unspecified failure";
+    case errc::deadline_exceeded: return "deadline exceeded";
+    case errc::cancelled: return "cancelled by the caller";
+    case errc::connection_refused: return "connection refused";
+    case errc::connect_timeout: return "no connection within connect_timeout";
+    case errc::connect_failed: return "connection failed";
+    case errc::resolve_failed: return "host name not resolved";
+    case errc::connection_lost: return "connection lost";
+    case errc::connection_stalled: return "connection stalled and given up";
+    case errc::protocol_error: return "the peer does not speak RESP2";
+    case errc::reply_too_large: return "reply larger than the bound";
+    case errc::request_too_large: return "command larger than bounds.queued_bytes";
+    case errc::queue_full: return "too many calls or bytes under way";
+    case errc::closed: return "client closed";
+    case errc::bad_option: return "bad option";
+    case errc::refused_command: return "command cannot share a connection";
+    case errc::unexpected_reply: return "unexpected type of reply";
+    case errc::server_error: return "server error";
+    case errc::bulkhead_full: return "bulkhead full";
+    case errc::retries_exhausted: return "no time left for another attempt";
+    case errc::load_timeout: return "the loader did not end in time";
+    case errc::load_failed: return "the loader failed";
+    case errc::breaker_open: return "circuit breaker open";
+    case errc::limit_exceeded: return "time limit used up";
+    case errc::flight_full: return "too many keys or followers";
   }
   return "invalid failure";
 }
@@ -56,13 +56,13 @@ std::string_view place(phase where) noexcept {
 /// False for what happens in guards around any operation.
 bool about_redis(errc code) noexcept {
   switch (code) {
-  case errc::bulkhead_full:
-  case errc::load_timeout:
-  case errc::load_failed:
-  case errc::breaker_open:
-  case errc::limit_exceeded:
-  case errc::flight_full: return false;
-  default: return true;
+    case errc::bulkhead_full:
+    case errc::load_timeout:
+    case errc::load_failed:
+    case errc::breaker_open:
+    case errc::limit_exceeded:
+    case errc::flight_full: return false;
+    default: return true;
   }
 }
 
@@ -77,31 +77,31 @@ std::string readable(duration d) {
 failure_class failure::group() const noexcept {
   failure_class base = failure_class::unavailable;
   switch (code) {
-  case errc::unspecified:
-  case errc::deadline_exceeded:
-  case errc::connection_refused:
-  case errc::connect_timeout:
-  case errc::connect_failed:
-  case errc::resolve_failed:
-  case errc::connection_lost:
-  case errc::connection_stalled:
-  case errc::protocol_error:
-  case errc::reply_too_large:
-  case errc::limit_exceeded:
-  case errc::closed:
-  case errc::retries_exhausted: base = failure_class::unavailable; break;
-  case errc::queue_full:
-  case errc::load_timeout:
-  case errc::breaker_open:
-  case errc::flight_full:
-  case errc::bulkhead_full: return failure_class::saturated;
-  case errc::cancelled: return failure_class::cancelled;
-  case errc::bad_option: return failure_class::misconfigured;
-  case errc::request_too_large:
-  case errc::refused_command:
-  case errc::load_failed:
-  case errc::unexpected_reply: return failure_class::caller_error;
-  case errc::server_error: base = classify(server); break;
+    case errc::unspecified:
+    case errc::deadline_exceeded:
+    case errc::connection_refused:
+    case errc::connect_timeout:
+    case errc::connect_failed:
+    case errc::resolve_failed:
+    case errc::connection_lost:
+    case errc::connection_stalled:
+    case errc::protocol_error:
+    case errc::reply_too_large:
+    case errc::limit_exceeded:
+    case errc::closed:
+    case errc::retries_exhausted: base = failure_class::unavailable; break;
+    case errc::queue_full:
+    case errc::load_timeout:
+    case errc::breaker_open:
+    case errc::flight_full:
+    case errc::bulkhead_full: return failure_class::saturated;
+    case errc::cancelled: return failure_class::cancelled;
+    case errc::bad_option: return failure_class::misconfigured;
+    case errc::request_too_large:
+    case errc::refused_command:
+    case errc::load_failed:
+    case errc::unexpected_reply: return failure_class::caller_error;
+    case errc::server_error: base = classify(server); break;
   }
   return rejected && base == failure_class::unavailable ? failure_class::saturated : base;
 }

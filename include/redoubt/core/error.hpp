@@ -12,31 +12,31 @@ namespace redoubt {
 
 /// Why an operation did not give its value. docs/ERRORS.md explains each code with its effect and what to do.
 enum class errc : std::uint8_t {
-  unspecified,        ///< A default-constructed failure; never delivered by the library.
-  deadline_exceeded,  ///< The time allowed for the call was used up; `phase` says where.
-  cancelled,          ///< The caller cancelled the operation.
-  connection_refused, ///< Nothing listens at the endpoint, or the socket file does not exist.
-  connect_timeout,    ///< The endpoint did not accept a connection within `connect_timeout`.
-  connect_failed,     ///< The operating system refused the connection for another reason.
-  resolve_failed,     ///< The host name could not be resolved.
-  connection_lost,    ///< The connection was closed or reset while the call was under way.
-  connection_stalled, ///< The connection owed replies for longer than the stall limit and was given up.
-  protocol_error,     ///< The peer sent something that is not RESP2; the connection was closed.
-  reply_too_large,    ///< A reply was larger than `bounds.reply_bytes` or `bounds.array_elements`.
-  request_too_large,  ///< The command alone is larger than `bounds.queued_bytes`.
-  queue_full,         ///< `bounds.in_flight` calls or `bounds.queued_bytes` bytes are already under way.
-  closed,             ///< The client is closed, closing, or was destroyed.
-  bad_option,         ///< An option is out of range; the text names the field and the value.
-  refused_command,    ///< The command cannot share a connection (SUBSCRIBE, MULTI, BLPOP, SELECT, ...).
-  unexpected_reply,   ///< Redis answered with a type that was not asked for.
-  server_error,       ///< Redis answered with an error; `failure::server` says which.
-  bulkhead_full,      ///< All slots and waiting places of a bulkhead are taken.
-  retries_exhausted,  ///< A retry gave up before its first attempt could be made in the time left.
-  load_timeout,       ///< The application's loader did not end within `load_timeout`.
-  load_failed,        ///< The application's loader or operation threw.
-  breaker_open,       ///< A circuit breaker refuses the call; `failure::cause` says what opened it.
-  limit_exceeded,     ///< A guard's own time limit was used up, before the caller's deadline.
-  flight_full,        ///< All keys or followers of a single flight are taken.
+  unspecified,         ///< A default-constructed failure; never delivered by the library.
+  deadline_exceeded,   ///< The time allowed for the call was used up; `phase` says where.
+  cancelled,           ///< The caller cancelled the operation.
+  connection_refused,  ///< Nothing listens at the endpoint, or the socket file does not exist.
+  connect_timeout,     ///< The endpoint did not accept a connection within `connect_timeout`.
+  connect_failed,      ///< The operating system refused the connection for another reason.
+  resolve_failed,      ///< The host name could not be resolved.
+  connection_lost,     ///< The connection was closed or reset while the call was under way.
+  connection_stalled,  ///< The connection owed replies for longer than the stall limit and was given up.
+  protocol_error,      ///< The peer sent something that is not RESP2; the connection was closed.
+  reply_too_large,     ///< A reply was larger than `bounds.reply_bytes` or `bounds.array_elements`.
+  request_too_large,   ///< The command alone is larger than `bounds.queued_bytes`.
+  queue_full,          ///< `bounds.in_flight` calls or `bounds.queued_bytes` bytes are already under way.
+  closed,              ///< The client is closed, closing, or was destroyed.
+  bad_option,          ///< An option is out of range; the text names the field and the value.
+  refused_command,     ///< The command cannot share a connection (SUBSCRIBE, MULTI, BLPOP, SELECT, ...).
+  unexpected_reply,    ///< Redis answered with a type that was not asked for.
+  server_error,        ///< Redis answered with an error; `failure::server` says which.
+  bulkhead_full,       ///< All slots and waiting places of a bulkhead are taken.
+  retries_exhausted,   ///< A retry gave up before its first attempt could be made in the time left.
+  load_timeout,        ///< The application's loader did not end within `load_timeout`.
+  load_failed,         ///< The application's loader or operation threw.
+  breaker_open,        ///< A circuit breaker refuses the call; `failure::cause` says what opened it.
+  limit_exceeded,      ///< A guard's own time limit was used up, before the caller's deadline.
+  flight_full,         ///< All keys or followers of a single flight are taken.
 };
 
 /// The error that Redis answered with: the leading word of its error line, classified once.

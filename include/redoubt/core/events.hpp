@@ -14,24 +14,24 @@ namespace redoubt {
 
 /// What happened.
 enum class event_kind : std::uint8_t {
-  connecting,            ///< A connection attempt starts.
-  ready,                 ///< A connection finished its handshake.
-  lost,                  ///< A connection was lost, refused, stalled or retired; `cause` says why.
-  late_reply_discarded,  ///< A reply arrived after its call had ended, and was dropped.
-  call_rejected,         ///< A call was refused before sending; `cause` says why.
-  cache_read_failed,     ///< A cache read failed and the loader was used instead.
-  cache_write_failed,    ///< A loaded value could not be stored; it was returned all the same.
-  cache_value_malformed, ///< A cached value could not be decoded and counts as a miss.
-  load_refused,          ///< No slot for a load, or the load did not end in time.
-  limiter_refused,       ///< Over the limit.
-  limiter_unavailable,   ///< A limiter could not ask Redis; what followed depends on its fail mode.
-  admission_refused,     ///< An attempt exists already.
-  admission_unavailable, ///< An admission could not ask Redis; what followed depends on its fail mode.
-  probe_changed,         ///< A write probe's answer differs from the one before.
-  breaker_opened,        ///< A circuit breaker opened; `cause` says because of what.
-  breaker_trying,        ///< An open breaker lets one trial through.
-  breaker_recovering,    ///< The trial succeeded; a growing share of the calls passes.
-  breaker_closed,        ///< A breaker lets everything through again.
+  connecting,             ///< A connection attempt starts.
+  ready,                  ///< A connection finished its handshake.
+  lost,                   ///< A connection was lost, refused, stalled or retired; `cause` says why.
+  late_reply_discarded,   ///< A reply arrived after its call had ended, and was dropped.
+  call_rejected,          ///< A call was refused before sending; `cause` says why.
+  cache_read_failed,      ///< A cache read failed and the loader was used instead.
+  cache_write_failed,     ///< A loaded value could not be stored; it was returned all the same.
+  cache_value_malformed,  ///< A cached value could not be decoded and counts as a miss.
+  load_refused,           ///< No slot for a load, or the load did not end in time.
+  limiter_refused,        ///< Over the limit.
+  limiter_unavailable,    ///< A limiter could not ask Redis; what followed depends on its fail mode.
+  admission_refused,      ///< An attempt exists already.
+  admission_unavailable,  ///< An admission could not ask Redis; what followed depends on its fail mode.
+  probe_changed,          ///< A write probe's answer differs from the one before.
+  breaker_opened,         ///< A circuit breaker opened; `cause` says because of what.
+  breaker_trying,         ///< An open breaker lets one trial through.
+  breaker_recovering,     ///< The trial succeeded; a growing share of the calls passes.
+  breaker_closed,         ///< A breaker lets everything through again.
 };
 
 /// One event. The references are valid during the call only.
