@@ -167,6 +167,14 @@ TEST(breaker, reads_and_writes_of_one_server_have_a_breaker_each) {
   EXPECT_EQ(writes.snapshot().phase, breaker_phase::open);
 }
 
+TEST(breaker, C95_a_bad_path_of_one_node_opens_nobody_elses_breaker) {
+  breaker node_1(plain()), node_2(plain());
+  fail(node_1, 3);
+  EXPECT_EQ(node_1.snapshot().phase, breaker_phase::open);
+  EXPECT_TRUE(node_2.try_acquire(start_time))
+      << "state is per object: no store that could be down or slow is asked";
+}
+
 TEST(breaker, C92_a_silent_dependency_opens_it_and_a_full_bulkhead_does_not) {
   world w;
   redoubt::bulkhead slots({.name = "slots", .slots = 8, .waiters = 0});
