@@ -33,6 +33,10 @@ std::string_view to_string(errc code) noexcept {
     case errc::breaker_open: return "breaker_open";
     case errc::limit_exceeded: return "limit_exceeded";
     case errc::flight_full: return "flight_full";
+    case errc::rate_limited: return "rate_limited";
+    case errc::remote_failed: return "remote_failed";
+    case errc::remote_throttled: return "remote_throttled";
+    case errc::remote_rejected: return "remote_rejected";
   }
   return "invalid";
 }

@@ -35,6 +35,10 @@ std::string_view headline(errc code) noexcept {
     case errc::breaker_open: return "circuit breaker open";
     case errc::limit_exceeded: return "time limit used up";
     case errc::flight_full: return "too many keys or followers";
+    case errc::rate_limited: return "held back by our own rate limit";
+    case errc::remote_failed: return "the service failed";
+    case errc::remote_throttled: return "the service asks for fewer requests";
+    case errc::remote_rejected: return "the service rejected the request";
   }
   return "invalid failure";
 }
@@ -61,7 +65,8 @@ bool about_redis(errc code) noexcept {
     case errc::load_failed:
     case errc::breaker_open:
     case errc::limit_exceeded:
-    case errc::flight_full: return false;
+    case errc::flight_full:
+    case errc::rate_limited: return false;
     default: return true;
   }
 }
@@ -89,17 +94,21 @@ failure_class failure::group() const noexcept {
     case errc::reply_too_large:
     case errc::limit_exceeded:
     case errc::closed:
-    case errc::retries_exhausted: base = failure_class::unavailable; break;
+    case errc::retries_exhausted:
+    case errc::remote_failed: base = failure_class::unavailable; break;
     case errc::queue_full:
     case errc::load_timeout:
     case errc::breaker_open:
     case errc::flight_full:
+    case errc::rate_limited:
+    case errc::remote_throttled:
     case errc::bulkhead_full: return failure_class::saturated;
     case errc::cancelled: return failure_class::cancelled;
     case errc::bad_option: return failure_class::misconfigured;
     case errc::request_too_large:
     case errc::refused_command:
     case errc::load_failed:
+    case errc::remote_rejected:
     case errc::unexpected_reply: return failure_class::caller_error;
     case errc::server_error: base = classify(server); break;
   }
@@ -128,7 +137,11 @@ std::string failure::message() const {
   if (attempts > 1) out += fmt::format(", {} attempts", attempts);
   if (detail && !detail->server_text.empty())
     out += fmt::format(", the server said \"{}\"", detail->server_text);
-  if (about_redis(code)) {
+  bool const remote =
+      code == errc::remote_failed || code == errc::remote_throttled || code == errc::remote_rejected;
+  if (remote) {
+    out += effect == redoubt::effect::none ? ": it was not executed" : ": it may have been executed";
+  } else if (about_redis(code)) {
     out += effect == redoubt::effect::none ? ": Redis did not execute it" : ": Redis may have executed it";
   }
   if (retry_after > duration::zero()) out += fmt::format("; try again in {}", readable(retry_after));

@@ -17,6 +17,7 @@ void retry::count(retry_decision::kind what) noexcept {
     case retry_decision::kind::not_repeatable: not_repeatable_.add(); break;
     case retry_decision::kind::none_left: none_left_.add(); break;
     case retry_decision::kind::no_time: no_time_.add(); break;
+    case retry_decision::kind::no_budget: no_budget_.add(); break;
   }
 }
 
@@ -26,6 +27,7 @@ retry_snapshot retry::snapshot() const noexcept {
   s.not_repeatable = not_repeatable_.read();
   s.none_left = none_left_.read();
   s.no_time = no_time_.read();
+  s.no_budget = no_budget_.read();
   s.attempts = attempts_.read();
   s.operations = operations_.read();
   return s;

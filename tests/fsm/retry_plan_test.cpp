@@ -153,6 +153,67 @@ TEST(retry_plan, A_13_the_sum_never_claims_less_than_the_worst_attempt) {
   EXPECT_EQ(sum.elapsed, 300ms);
 }
 
+TEST(retry_plan, E_03_attempts_and_pauses_must_fit_into_the_total) {
+  auto const pause = backoff_options{.base = 100ms, .cap = 1s};
+  retry_options o{.retries = 2, .total = 10s, .pause = pause, .attempt_timeout = 10s};
+  EXPECT_THROW(o.validate(), option_error) << "3 x 10 s in 10 s";
+  o.total = 30s;
+  EXPECT_THROW(o.validate(), option_error) << "the pauses of 100 and 200 ms count";
+  o.total = 30'300ms;
+  EXPECT_NO_THROW(o.validate());
+  o = {.retries = 2, .total = 30s, .pause = {.base = 1s, .cap = 30s}, .attempt_timeout = 8s};
+  EXPECT_NO_THROW(o.validate()) << "3 x 8 s and 1 s + 2 s";
+  o.retries = 0;
+  o.attempt_timeout = 31s;
+  EXPECT_THROW(o.validate(), option_error);
+  try {
+    retry_options{.retries = 1, .total = 1s, .attempt_timeout = 600ms}.validate();
+    FAIL() << "accepted";
+  } catch (option_error const& e) {
+    EXPECT_EQ(e.field(), "total");
+  }
+}
+
+TEST(retry_plan, E_03_an_attempt_ends_by_its_own_limit_or_by_that_of_all) {
+  retry_plan plan({.retries = 1, .total = 1s, .attempt_timeout = 300ms}, start, {});
+  EXPECT_EQ(plan.attempt_limit(start).at(), start + 300ms);
+  EXPECT_EQ(plan.attempt_limit(start + 800ms).at(), start + 1s);
+  EXPECT_EQ(retry_plan(two(), start, {}).attempt_limit(start + 10ms).at(), start + 1s);
+}
+
+TEST(retry_plan, E_05_a_service_that_asks_for_fewer_requests_is_given_a_pause) {
+  random_source random(1);
+  auto throttled = failed(errc::remote_throttled);
+  EXPECT_EQ(throttled.group(), failure_class::saturated) << "no breaker opens";
+  EXPECT_EQ(decide(throttled), kind::again) << "by our own pause";
+  throttled.retry_after = 700ms;
+  retry_plan plan(two(), start, {});
+  auto const next = plan.after(throttled, repeat::not_executed, start, random);
+  EXPECT_EQ(next.what, kind::again);
+  EXPECT_EQ(next.at, start + 700ms);
+  throttled.retry_after = 1s;
+  EXPECT_EQ(plan.after(throttled, repeat::not_executed, start + 1ms, random).what, kind::no_time)
+      << "never earlier than asked for";
+}
+
+TEST(retry_plan, C46_our_own_refusal_in_the_end_still_tells_the_cause) {
+  random_source random(1);
+  retry_plan plan(two(), start, {});
+  EXPECT_EQ(plan.after(failed(errc::connection_refused), repeat::not_executed, start, random).what,
+            kind::again);
+  auto mine = failed(errc::bulkhead_full);
+  mine.rejected = true;
+  EXPECT_EQ(plan.after(mine, repeat::not_executed, start, random).what, kind::not_repeatable);
+  auto const sum = plan.sum_up(mine, start);
+  EXPECT_EQ(sum.code, errc::bulkhead_full);
+  ASSERT_NE(sum.detail, nullptr);
+  EXPECT_EQ(sum.detail->note, "the attempt before: connection_refused");
+
+  retry_plan first(two(), start, {});
+  EXPECT_EQ(first.after(mine, repeat::not_executed, start, random).what, kind::not_repeatable);
+  EXPECT_EQ(first.sum_up(mine, start).detail, nullptr);
+}
+
 TEST(retry_plan, options_name_the_bad_field) {
   auto const field = [](retry_options o) -> std::string {
     try {

@@ -27,7 +27,7 @@ using redoubt::failure_detail;
 using redoubt::phase;
 using redoubt::server_errc;
 
-constexpr auto last_code = errc::flight_full;
+constexpr auto last_code = errc::remote_rejected;
 constexpr auto last_server_code = server_errc::nogroup;
 
 std::vector<errc> codes() {
@@ -68,6 +68,10 @@ std::map<errc, failure_class> const own_classes{
     {errc::breaker_open, failure_class::saturated},
     {errc::limit_exceeded, failure_class::unavailable},
     {errc::flight_full, failure_class::saturated},
+    {errc::rate_limited, failure_class::saturated},
+    {errc::remote_failed, failure_class::unavailable},
+    {errc::remote_throttled, failure_class::saturated},
+    {errc::remote_rejected, failure_class::caller_error},
 };
 
 TEST(failure, every_code_has_its_class) {
@@ -170,8 +174,9 @@ TEST(failure, the_message_of_every_code_and_phase_is_a_sentence) {
 }
 
 TEST(failure, says_nothing_about_redis_where_redis_was_not_asked) {
-  for (auto const code : {errc::bulkhead_full, errc::load_timeout, errc::load_failed, errc::breaker_open,
-                          errc::limit_exceeded, errc::flight_full}) {
+  for (auto const code :
+       {errc::bulkhead_full, errc::load_timeout, errc::load_failed, errc::breaker_open, errc::limit_exceeded,
+        errc::flight_full, errc::rate_limited, errc::remote_failed, errc::remote_throttled, errc::remote_rejected}) {
     EXPECT_EQ(failure{.code = code}.message().find("Redis"), std::string::npos) << code;
   }
 }

@@ -175,6 +175,67 @@ TEST_F(retry_policy, a_cache_can_stand_on_it) {
   EXPECT_EQ(cache.worst_case(), 150ms + 500ms + 150ms);
 }
 
+failure plain(errc code, effect what) {
+  failure f;
+  f.code = code;
+  f.effect = what;
+  return f;
+}
+
+TEST_F(retry_policy, the_budget_is_asked_before_the_pause_and_counted_apart) {
+  redis.on_call = [](words const&) { return test::fails(errc::connection_refused); };
+  retry_budget budget({.ratio = 0, .per_second = 0, .capacity = 3});
+  client_type c(
+      redis,
+      {.retry = {.retries = 2, .total = 1h, .pause = {.base = 1s, .cap = 1s}}, .seed = 5, .budget = &budget});
+  EXPECT_FALSE(world.run(call(c, command("GET", "k"))));
+  EXPECT_EQ(redis.seen.size(), 3u);
+  EXPECT_FALSE(world.run(call(c, command("GET", "k"))));
+  EXPECT_EQ(redis.seen.size(), 5u);
+  auto const before = world.elapsed();
+  auto const got = world.run(call(c, command("GET", "k")));
+  EXPECT_EQ(redis.seen.size(), 6u) << "the first attempt needs no token";
+  EXPECT_EQ(world.elapsed(), before) << "no pause before the answer";
+  EXPECT_EQ(got.error().code, errc::connection_refused);
+  EXPECT_EQ(c.snapshot().none_left, 1u);
+  EXPECT_EQ(c.snapshot().no_budget, 2u);
+  EXPECT_EQ(budget.snapshot().granted, 3u);
+  EXPECT_EQ(budget.snapshot().refused, 2u);
+
+  redis.on_call = [](words const&) { return test::ok(); };
+  EXPECT_TRUE(world.run(call(c, command("GET", "k"))));
+  EXPECT_EQ(budget.snapshot().succeeded, 1u);
+}
+
+TEST_F(retry_policy, a_retry_after_a_timeout_costs_double) {
+  retry_budget budget({.ratio = 0, .per_second = 0, .capacity = 4});  // redis is silent
+  client_type c(redis,
+                {.retry = {.retries = 9, .total = 1h}, .calls = repeat::idempotent, .budget = &budget});
+  EXPECT_FALSE(world.run(call(c, command("GET", "k"))));
+  EXPECT_EQ(redis.seen.size(), 3u);
+  EXPECT_EQ(retry_budget::price(plain(errc::deadline_exceeded, effect::none)), 1u)
+      << "it cost nobody anything";
+  EXPECT_EQ(retry_budget::price(plain(errc::connection_lost, effect::unknown)), 1u);
+}
+
+TEST_F(retry_policy, E_03_each_attempt_is_given_its_own_limit) {
+  retry again(retry_options{.retries = 2, .total = 1s, .attempt_timeout = 50ms}, 1);
+  std::vector<duration> given;
+  auto attempt = [&](deadline by) -> asio::awaitable<result<int>> {
+    given.push_back(by.left(world.now()));
+    result<int> out(plain(errc::connection_refused, effect::none));
+    co_return out;
+  };
+  auto const go = [&](asio::any_io_executor executor, deadline by) -> asio::awaitable<result<int>> {
+    auto out = co_await again.run<int>(executor, by, repeat::not_executed, attempt);
+    co_return out;
+  };
+  EXPECT_FALSE(world.run(go(world.executor(), {})));
+  EXPECT_EQ(given, std::vector<duration>(3, 50ms));
+  EXPECT_FALSE(world.run(go(world.executor(), world.in(20ms))));
+  EXPECT_EQ(given.at(3), 20ms);
+}
+
 TEST_F(retry_policy, the_guard_repeats_any_operation) {
   retry again(retry_options{.retries = 4}, 1);
   int calls = 0;

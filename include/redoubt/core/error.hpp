@@ -37,6 +37,10 @@ enum class errc : std::uint8_t {
   breaker_open,        ///< A circuit breaker refuses the call; `failure::cause` says what opened it.
   limit_exceeded,      ///< A guard's own time limit was used up, before the caller's deadline.
   flight_full,         ///< All keys or followers of a single flight are taken.
+  rate_limited,        ///< Our own token bucket or adaptive throttle refused.
+  remote_failed,       ///< A service other than Redis answered that it failed (HTTP 500, 502, 503, 504).
+  remote_throttled,    ///< A service other than Redis answered that we ask too often (HTTP 429).
+  remote_rejected,  ///< A service other than Redis answered that the request is wrong (HTTP 400, 401, 422).
 };
 
 /// The error that Redis answered with: the leading word of its error line, classified once.
@@ -92,7 +96,8 @@ enum class phase : std::uint8_t {
 enum class failure_class : std::uint8_t {
   unavailable,    ///< Redis cannot answer: refused, lost, expired, LOADING, BUSY, ... Fail modes apply.
   write_refused,  ///< Redis answers but refuses writes: READONLY, OOM, ... Fail modes apply.
-  saturated,  ///< We refused before sending: bound reached, bulkhead full, reconnecting. Fail modes apply.
+  saturated,  ///< Refused for lack of room, by us before sending or by the other side (HTTP 429). Fail modes
+              ///< apply.
   misconfigured,  ///< Wrong password, missing right, bad option. Surfaces as an error, never fails open.
   caller_error,   ///< Wrong type, syntax, script error, refused command. Surfaces as an error, never fails
                   ///< open.

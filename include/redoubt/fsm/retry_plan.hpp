@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// Whether to try again after a failed attempt, and when. Decides by what Redis may have done
+// Whether to try again after a failed attempt, and when. Decides by what the other side may have done
 // (`failure::effect`), not by the name of a command, and never plans an attempt for which no time is left.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include <redoubt/core/failure.hpp>
 #include <redoubt/core/random.hpp>
@@ -15,9 +16,9 @@ namespace redoubt {
 
 /// What may be sent again.
 enum class repeat : std::uint8_t {
-  /// Only what Redis did not execute and never will (`effect::none`).
+  /// Only what was not executed and never will be (`effect::none`).
   not_executed,
-  /// Also what Redis may have executed: the caller declares that executing it twice is the same as once.
+  /// Also what may have been executed: the caller declares that executing it twice is the same as once.
   idempotent,
 };
 
@@ -31,6 +32,11 @@ struct retry_options {
   duration floor = std::chrono::milliseconds(1);
   /// Pauses between attempts, full jitter. A longer `failure::retry_after` is obeyed.
   backoff_options pause{};
+  /// Limit of one attempt. Default none: an attempt may take what is left of `total`. When it is set, all
+  /// attempts with their longest pauses must fit into `total`, or `validate()` refuses: three attempts of 10
+  /// s do not fit into 10 s. Range 1 ms .. `total`. The deadline that an attempt is given says so; who does
+  /// not trust the operation to obey puts a limit around it.
+  std::optional<duration> attempt_timeout{};
 
   /// Throws `option_error` naming the field that is out of range.
   void validate() const;
@@ -44,6 +50,7 @@ struct retry_decision {
                      ///< executed.
     none_left,       ///< All attempts are used up.
     no_time,         ///< The pause and `floor` do not fit into what is left.
+    no_budget,       ///< The budget that is shared by all operations does not cover it.
   } what = kind::not_repeatable;
   time_point at{};
 };
@@ -58,11 +65,15 @@ class retry_plan {
   /// The end of the operation, and so of each of its attempts.
   [[nodiscard]] deadline limit() const noexcept { return limit_; }
 
+  /// The end of an attempt that starts now.
+  [[nodiscard]] deadline attempt_limit(time_point now) const noexcept;
+
   /// An attempt failed with `f`.
   [[nodiscard]] retry_decision after(failure const& f, repeat allowed, time_point now, random_source& random);
 
   /// The failure of the whole operation: the last attempt's, with all sends counted, the whole time, and
-  /// effect `unknown` as soon as one attempt may have been executed.
+  /// effect `unknown` as soon as one attempt may have been executed. When the last attempt was refused by
+  /// ourselves (an open breaker, a full bulkhead), the text says what the one before it ended with.
   [[nodiscard]] failure sum_up(failure last, time_point now) const;
 
  private:
@@ -72,6 +83,7 @@ class retry_plan {
   deadline limit_;
   std::uint32_t retries_ = 0;
   std::uint32_t sends_ = 0;
+  std::optional<errc> real_cause_;  // of the last attempt that we did not refuse ourselves
   bool maybe_executed_ = false;
   bool seen_readonly_ = false;
 };

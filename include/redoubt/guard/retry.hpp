@@ -22,11 +22,12 @@
 #include <redoubt/core/random_seeds.hpp>
 #include <redoubt/core/result.hpp>
 #include <redoubt/fsm/retry_plan.hpp>
+#include <redoubt/guard/retry_budget.hpp>
 
 namespace redoubt {
 
 /// Numbers of a `retry`. When nothing is in flight: `operations == succeeded + not_repeatable + none_left +
-/// no_time`.
+/// no_time + no_budget`.
 struct retry_snapshot {
   std::uint64_t operations = 0;      ///< Started.
   std::uint64_t attempts = 0;        ///< Made for them, the first ones included.
@@ -34,14 +35,18 @@ struct retry_snapshot {
   std::uint64_t not_repeatable = 0;  ///< Ended by a failure that is final.
   std::uint64_t none_left = 0;       ///< Ended because all attempts were used up.
   std::uint64_t no_time = 0;         ///< Ended because another attempt did not fit into the time.
+  std::uint64_t no_budget = 0;       ///< Ended because the shared budget did not cover another attempt.
 };
 
 /// Repeats an operation: at most `retries` times, with full jitter, within `total` and the caller's deadline.
 /// It never sleeps after the last attempt, and stops at once when the pause would leave no time for another.
 ///
 /// Never repeated: a caller's cancellation, a mistake or wrong configuration, a refusal by our own bounds
-/// that does not say when to come back, and, unless declared `repeat::idempotent`, anything that Redis may
-/// have executed.
+/// that does not say when to come back, and, unless declared `repeat::idempotent`, anything that may have
+/// been executed.
+///
+/// With a `retry_budget` the budget is asked before the pause, so that nobody waits for an attempt that is
+/// not made. Each operation in front of the same dependency earns for it and spends from it.
 ///
 /// One layer per call path may retry: two multiply. Thread-safe; must outlive the operations in flight.
 class retry {
@@ -52,14 +57,21 @@ class retry {
   explicit retry(options o, std::optional<std::uint64_t> seed = std::nullopt) : options_(o), seeds_(seed) {
     options_.validate();
   }
+  /// The same with a budget, which must outlive this object.
+  retry(options o, retry_budget& budget, std::optional<std::uint64_t> seed = std::nullopt)
+      : retry(o, &budget, seed) {}
+  /// The same with a budget or, when it is null, without.
+  retry(options o, retry_budget* budget, std::optional<std::uint64_t> seed) : retry(o, seed) {
+    budget_ = budget;
+  }
   retry(retry const&) = delete;
   retry& operator=(retry const&) = delete;
 
-  /// Calls `attempt(deadline)` -> `awaitable<result<T>>` until it gives a value or trying again is no use.
-  /// Completion: `void(result<T>)`, on the token's executor, exactly once, never inside this call. `executor`
-  /// runs the attempts and provides the time. The failure is the last attempt's with all sends and the whole
-  /// time in it; its effect is `unknown` if any attempt may have been executed. `retries_exhausted` when
-  /// there was no time for the first.
+  /// Calls `attempt(deadline)` -> `awaitable<result<T>>`, each time with the deadline of that attempt, until
+  /// it gives a value or trying again is no use. Completion: `void(result<T>)`, on the token's executor,
+  /// exactly once, never inside this call. `executor` runs the attempts and provides the time. The failure is
+  /// the last attempt's with all sends and the whole time in it; its effect is `unknown` if any attempt may
+  /// have been executed. `retries_exhausted` when there was no time for the first.
   template <class T, safe_callable Attempt, class Token = asio::deferred_t>
   auto run(asio::any_io_executor executor, deadline by, repeat allowed, Attempt&& attempt,
            Token&& token = Token{}) {
@@ -87,12 +99,17 @@ class retry {
     }
     for (;;) {
       attempts_.add();
-      result<T> got = co_await attempt(plan.limit());
+      result<T> got = co_await attempt(plan.attempt_limit(clock.now()));
       if (got) {
         succeeded_.add();
+        if (budget_ != nullptr) budget_->on_success();
         co_return got;
       }
       retry_decision next = plan.after(got.error(), allowed, clock.now(), random);
+      if (next.what == retry_decision::kind::again && budget_ != nullptr &&
+          !budget_->try_take(got.error(), clock.now())) {
+        next.what = retry_decision::kind::no_budget;
+      }
       if (next.what == retry_decision::kind::again) {
         boost::system::error_code stopped;
         co_await clock.async_wait_until(next.at, asio::redirect_error(asio::use_awaitable, stopped));
@@ -108,6 +125,8 @@ class retry {
 
   /// The longest that an operation can take without a deadline.
   [[nodiscard]] duration worst_case() const noexcept { return options_.total; }
+  /// The most attempts of one operation.
+  [[nodiscard]] std::uint32_t attempts() const noexcept { return options_.retries + 1; }
 
   /// Numbers so far.
   [[nodiscard]] retry_snapshot snapshot() const noexcept;
@@ -118,7 +137,8 @@ class retry {
 
   options options_;
   random_seeds seeds_;
-  detail::counter operations_, attempts_, succeeded_, not_repeatable_, none_left_, no_time_;
+  retry_budget* budget_ = nullptr;
+  detail::counter operations_, attempts_, succeeded_, not_repeatable_, none_left_, no_time_, no_budget_;
 };
 
 }  // namespace redoubt

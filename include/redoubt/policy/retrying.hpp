@@ -30,6 +30,8 @@ struct retrying_options {
   repeat calls = repeat::not_executed;
   /// Seed of the pauses, for repeatable tests. Default: chosen by the system.
   std::optional<std::uint64_t> seed{};
+  /// Shared with everybody who retries on this Redis; must outlive the client. Default none.
+  retry_budget* budget = nullptr;
 };
 
 /// Repeats failed calls of a client. Each attempt has the client's own limits; all of them and the pauses fit
@@ -50,7 +52,7 @@ class retrying {
   static constexpr bool repeats_calls = true;
 
   /// Throws `option_error` when an option is out of range.
-  retrying(Client& redis, options o) : client_(redis), calls_(o.calls), retry_(o.retry, o.seed) {}
+  retrying(Client& redis, options o) : client_(redis), calls_(o.calls), retry_(o.retry, o.budget, o.seed) {}
 
   retrying(retrying const&) = delete;
   retrying& operator=(retrying const&) = delete;
