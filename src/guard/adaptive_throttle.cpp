@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <redoubt/guard/adaptive_throttle.hpp>
+
+namespace redoubt {
+
+void adaptive_throttle::options::validate() const { ratio.validate(); }
+
+adaptive_throttle::adaptive_throttle(options o) : name_(std::move(o.name)), seeds_(o.seed), ratio_(o.ratio) {
+  failure_detail text;
+  text.note = name_;
+  detail_ = std::make_shared<failure_detail const>(std::move(text));
+}
+
+result<void> adaptive_throttle::try_enter(time_point now) {
+  // Only results raise the share, and they store it; so while it is zero there is nothing to compute.
+  if (share_.load(std::memory_order_relaxed) > 0) {
+    auto random = seeds_.next();
+    std::unique_lock lock(mutex_);
+    bool const sent = ratio_.admit(now, random);
+    share_.store(ratio_.refused_share(now), std::memory_order_relaxed);
+    lock.unlock();
+    if (!sent) {
+      refused_.add();
+      failure f;
+      f.code = errc::rate_limited;
+      f.effect = effect::none;
+      f.phase = phase::queue;
+      f.rejected = true;
+      f.detail = detail_;
+      return f;
+    }
+  }
+  admitted_.add();
+  return {};
+}
+
+void adaptive_throttle::record(time_point now, bool accepted) noexcept {
+  (accepted ? accepted_ : failed_).add();
+  std::scoped_lock lock(mutex_);
+  ratio_.record(now, accepted);
+  share_.store(ratio_.refused_share(now), std::memory_order_relaxed);
+}
+
+std::optional<bool> adaptive_throttle::accepted(failure const& why) noexcept {
+  if (why.code == errc::remote_throttled) return false;
+  switch (why.group()) {
+    case failure_class::unavailable:
+    case failure_class::write_refused: return false;
+    case failure_class::misconfigured:
+    case failure_class::caller_error: return true;
+    case failure_class::saturated:
+    case failure_class::cancelled: break;
+  }
+  return std::nullopt;
+}
+
+void adaptive_throttle::on_failure(failure const& why, time_point now) noexcept {
+  if (auto const said = accepted(why)) record(now, *said);
+}
+
+adaptive_throttle_snapshot adaptive_throttle::snapshot() const {
+  adaptive_throttle_snapshot s;
+  s.accepted = accepted_.read();
+  s.failed = failed_.read();
+  s.refused = refused_.read();
+  s.admitted = admitted_.read();
+  s.refused_share = share_.load(std::memory_order_relaxed);
+  return s;
+}
+
+}  // namespace redoubt

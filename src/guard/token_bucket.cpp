@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSL-1.0
+#include <redoubt/guard/token_bucket.hpp>
+
+#include <algorithm>
+
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <redoubt/core/option_error.hpp>
+
+namespace redoubt {
+
+using namespace std::chrono_literals;
+
+static_assert(std::atomic<time_point>::is_always_lock_free);
+
+void token_bucket::options::validate() const {
+  rate.validate();
+  detail::require_option(max_wait >= 0ns && max_wait <= 1h, "token_bucket", "max_wait", max_wait,
+                         "must be 0 to 1 h");
+}
+
+token_bucket::token_bucket(options o)
+    : name_((o.validate(), std::move(o.name))),
+      max_wait_(o.max_wait),
+      meter_(o.rate) {
+  failure_detail text;
+  text.note = name_;
+  detail_ = std::make_shared<failure_detail const>(std::move(text));
+}
+
+rate_meter::answer token_bucket::take(time_point now, time_point latest) noexcept {
+  auto state = state_.load(std::memory_order_relaxed);
+  for (;;) {
+    auto const got = meter_.take(state, now, latest);
+    // Nothing is published by the state but itself, so no ordering is needed.
+    if (got.granted && !state_.compare_exchange_weak(state, got.state, std::memory_order_relaxed)) continue;
+    (got.granted ? granted_ : refused_).add();
+    return got;
+  }
+}
+
+failure token_bucket::refusal(duration wait) const {
+  failure f;
+  f.code = errc::rate_limited;
+  f.effect = effect::none;
+  f.phase = phase::queue;
+  f.rejected = true;
+  f.retry_after = wait;
+  f.detail = detail_;
+  return f;
+}
+
+result<void> token_bucket::try_acquire(time_point now) {
+  auto const got = take(now, now);
+  if (!got.granted) return refusal(got.at - now);
+  return {};
+}
+
+asio::awaitable<result<void>> token_bucket::turn(asio::any_io_executor executor, deadline by) {
+  auto const now = redoubt::now(executor);
+  auto const got = take(now, std::min(by.at(), saturating_add(now, max_wait_)));
+  result<void> out;
+  if (!got.granted) {
+    out = refusal(got.at - now);
+    co_return out;
+  }
+  if (got.at <= now) co_return out;
+  waited_.add();
+  co_await asio::this_coro::throw_if_cancelled(false);
+  timer clock(executor);
+  boost::system::error_code stopped;
+  co_await clock.async_wait_until(got.at, asio::redirect_error(asio::use_awaitable, stopped));
+  if (stopped) {
+    failure f = refusal(0ns);
+    f.code = errc::cancelled;
+    f.rejected = false;
+    f.elapsed = clock.now() - now;
+    out = f;
+  }
+  co_return out;
+}
+
+void token_bucket::hold_off(time_point until) noexcept {
+  auto state = state_.load(std::memory_order_relaxed);
+  for (;;) {
+    auto const later = meter_.held_off(state, until);
+    if (later == state) return;
+    if (state_.compare_exchange_weak(state, later, std::memory_order_relaxed)) break;
+  }
+  held_off_.add();
+}
+
+void token_bucket::on_failure(failure const& why, time_point now) noexcept {
+  if (why.code == errc::remote_throttled && why.retry_after > 0ns)
+    hold_off(saturating_add(now, why.retry_after));
+}
+
+token_bucket_snapshot token_bucket::snapshot() const noexcept {
+  token_bucket_snapshot s;
+  s.waited = waited_.read();
+  s.granted = granted_.read();
+  s.refused = refused_.read();
+  s.held_off = held_off_.read();
+  return s;
+}
+
+}  // namespace redoubt
