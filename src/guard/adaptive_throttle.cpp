@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <redoubt/guard/adaptive_throttle.hpp>
 
+#include <fmt/format.h>
+
 namespace redoubt {
 
 void adaptive_throttle::options::validate() const { ratio.validate(); }
 
-adaptive_throttle::adaptive_throttle(options o) : name_(std::move(o.name)), seeds_(o.seed), ratio_(o.ratio) {
+adaptive_throttle::adaptive_throttle(options o)
+    : name_(std::move(o.name)),
+      options_(o.ratio),
+      seeds_(o.seed),
+      ratio_(o.ratio) {
   failure_detail text;
   text.note = name_;
   detail_ = std::make_shared<failure_detail const>(std::move(text));
@@ -66,6 +72,14 @@ adaptive_throttle_snapshot adaptive_throttle::snapshot() const {
   s.admitted = admitted_.read();
   s.refused_share = share_.load(std::memory_order_relaxed);
   return s;
+}
+
+layer_description detail::throttle_layer::describe(call_figures const& inside) const {
+  auto const& o = owner_->ratio();
+  auto const seconds = std::chrono::duration<double>(o.window).count();
+  return {"adaptive_throttle", owner_->name(),
+          fmt::format("K {:g}, {:g} s window, refuses at most {:g} %", o.multiplier, seconds, o.most * 100),
+          inside};
 }
 
 }  // namespace redoubt

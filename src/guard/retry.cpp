@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <redoubt/guard/retry.hpp>
 
+#include <fmt/format.h>
+
 namespace redoubt {
 
 failure retry::out_of_time() noexcept {
@@ -11,14 +13,33 @@ failure retry::out_of_time() noexcept {
   return f;
 }
 
-void retry::count(retry_decision::kind what) noexcept {
-  switch (what) {
-    case retry_decision::kind::again:  // cancelled during the pause
-    case retry_decision::kind::not_repeatable: not_repeatable_.add(); break;
-    case retry_decision::kind::none_left: none_left_.add(); break;
-    case retry_decision::kind::no_time: no_time_.add(); break;
-    case retry_decision::kind::no_budget: no_budget_.add(); break;
+retry::begun retry::begin(time_point now, deadline by, repeat allowed) noexcept {
+  begun one{retry_plan(options_, now, by), seeds_.next(), allowed};
+  operations_.add();
+  one.in_time = !one.plan.limit().passed(now);
+  (one.in_time ? attempts_ : no_time_).add();
+  return one;
+}
+
+void retry::succeed() noexcept {
+  succeeded_.add();
+  if (budget_ != nullptr) budget_->on_success();
+}
+
+bool retry::again(begun& one, failure const& last, time_point now) noexcept {
+  using kind = retry_decision::kind;
+  auto next = one.plan.after(last, one.allowed, now, one.random);
+  // Asked before the pause: nobody waits for an attempt that is not made.
+  if (next.what == kind::again && budget_ != nullptr && !budget_->try_take(last, now))
+    next.what = kind::no_budget;
+  switch (next.what) {
+    case kind::again: one.pause_until = next.at; return true;
+    case kind::not_repeatable: not_repeatable_.add(); break;
+    case kind::none_left: none_left_.add(); break;
+    case kind::no_time: no_time_.add(); break;
+    case kind::no_budget: no_budget_.add(); break;
   }
+  return false;
 }
 
 retry_snapshot retry::snapshot() const noexcept {
@@ -31,6 +52,22 @@ retry_snapshot retry::snapshot() const noexcept {
   s.attempts = attempts_.read();
   s.operations = operations_.read();
   return s;
+}
+
+layer_description detail::retry_layer::describe(call_figures const& inside) const {
+  auto const& o = owner_->options_;
+  auto const seconds = [](duration d) { return std::chrono::duration<double>(d).count(); };
+  auto figures = inside;
+  figures.worst_time = o.total;
+  auto const unbounded = ~std::uint64_t{0};
+  figures.sends =
+      inside.sends > unbounded / owner_->attempts() ? unbounded : inside.sends * owner_->attempts();
+  auto text = fmt::format("{} attempts in {:g} s, pauses {:g} to {:g} s", owner_->attempts(),
+                          seconds(o.total), seconds(o.pause.base), seconds(o.pause.cap));
+  if (o.attempt_timeout) text += fmt::format(", {:g} s an attempt", seconds(*o.attempt_timeout));
+  text += allowed_ == repeat::idempotent ? ", idempotent" : ", only what was not executed";
+  if (owner_->budget_ != nullptr) text += ", shared budget";
+  return {"retry", "", std::move(text), figures};
 }
 
 }  // namespace redoubt

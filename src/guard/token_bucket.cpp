@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <redoubt/guard/token_bucket.hpp>
 
-#include <algorithm>
-
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
+
+#include <fmt/format.h>
 
 #include <redoubt/core/option_error.hpp>
 
@@ -24,6 +24,7 @@ void token_bucket::options::validate() const {
 token_bucket::token_bucket(options o)
     : name_((o.validate(), std::move(o.name))),
       max_wait_(o.max_wait),
+      rate_(o.rate),
       meter_(o.rate) {
   failure_detail text;
   text.note = name_;
@@ -60,23 +61,27 @@ result<void> token_bucket::try_acquire(time_point now) {
 
 asio::awaitable<result<void>> token_bucket::turn(asio::any_io_executor executor, deadline by) {
   auto const now = redoubt::now(executor);
-  auto const got = take(now, std::min(by.at(), saturating_add(now, max_wait_)));
+  auto const got = take(now, latest(now, by));
   result<void> out;
-  if (!got.granted) {
-    out = refusal(got.at - now);
-    co_return out;
-  }
-  if (got.at <= now) co_return out;
+  if (!got.granted) out = refusal(got.at - now);
+  if (got.granted && got.at > now) out = co_await wait(executor, now, got.at);
+  co_return out;
+}
+
+asio::awaitable<result<void>> token_bucket::wait(asio::any_io_executor executor, time_point since,
+                                                 time_point turn) {
   waited_.add();
   co_await asio::this_coro::throw_if_cancelled(false);
+  co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
   timer clock(executor);
   boost::system::error_code stopped;
-  co_await clock.async_wait_until(got.at, asio::redirect_error(asio::use_awaitable, stopped));
+  co_await clock.async_wait_until(turn, asio::redirect_error(asio::use_awaitable, stopped));
+  result<void> out;
   if (stopped) {
     failure f = refusal(0ns);
     f.code = errc::cancelled;
     f.rejected = false;
-    f.elapsed = clock.now() - now;
+    f.elapsed = clock.now() - since;
     out = f;
   }
   co_return out;
@@ -104,6 +109,17 @@ token_bucket_snapshot token_bucket::snapshot() const noexcept {
   s.refused = refused_.read();
   s.held_off = held_off_.read();
   return s;
+}
+
+layer_description detail::token_bucket_layer::describe(call_figures const& inside) const {
+  auto const& rate = owner_->rate();
+  auto const seconds = [](duration d) { return std::chrono::duration<double>(d).count(); };
+  auto figures = inside;
+  if (inside.worst_time < duration::max() - owner_->max_wait()) figures.worst_time += owner_->max_wait();
+  return {"token_bucket", owner_->name(),
+          fmt::format("{} in {:g} s, burst {}, {:g} s wait", rate.limit.get(), seconds(rate.per), rate.burst,
+                      seconds(owner_->max_wait())),
+          figures};
 }
 
 }  // namespace redoubt

@@ -143,11 +143,27 @@ TEST(http_answer, a_date_of_two_digits_is_at_most_fifty_years_ahead) {
 }
 
 TEST(http_answer, what_is_neither_is_left_out) {
-  for (std::string_view text :
-       {"", " ", "-1", "+1", "1.5", "1e3", "12s", "soon", "0x10", "Sun, 31 Feb 2026 12:00:00 GMT",
-        "Sun, 01 Mar 2026 25:00:00 GMT", "Sun, 01 Mar 2026 12:00:00",
-        "Sun, 01 Mar 2026 12:00:00 GMT and so on", "Sun, 01 Abc 2026 12:00:00 GMT", "2026-03-01T12:00:00Z",
-        "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"}) {
+  for (std::string_view text : {"",
+                                " ",
+                                "Sun, 01 Mar 2026 12:00 GMT",
+                                "Sun, 01 Mar",
+                                "Sunday, 01-Mar-26",
+                                "Sun Mar  1 2026",
+                                ", ",
+                                "-1",
+                                "+1",
+                                "1.5",
+                                "1e3",
+                                "12s",
+                                "soon",
+                                "0x10",
+                                "Sun, 31 Feb 2026 12:00:00 GMT",
+                                "Sun, 01 Mar 2026 25:00:00 GMT",
+                                "Sun, 01 Mar 2026 12:00:00",
+                                "Sun, 01 Mar 2026 12:00:00 GMT and so on",
+                                "Sun, 01 Abc 2026 12:00:00 GMT",
+                                "2026-03-01T12:00:00Z",
+                                "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"}) {
     EXPECT_EQ(parse_retry_after(text, noon), std::nullopt) << text;
   }
 }

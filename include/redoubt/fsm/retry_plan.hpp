@@ -22,6 +22,15 @@ enum class repeat : std::uint8_t {
   idempotent,
 };
 
+/// The declaration that executing an operation twice is the same as once, where nothing less will do: a
+/// `hedge` asks for it. Written `redoubt::idempotent`.
+struct idempotent_t {
+  explicit constexpr idempotent_t() noexcept = default;
+  constexpr operator repeat() const noexcept { return repeat::idempotent; }  // NOLINT: the same declaration
+};
+/// See `idempotent_t`.
+inline constexpr idempotent_t idempotent{};
+
 /// How a retry behaves.
 struct retry_options {
   /// Further attempts after the first. Default 0: off. Range 0 .. 10.

@@ -24,6 +24,7 @@
 #include <redoubt/core/result.hpp>
 #include <redoubt/core/time.hpp>
 #include <redoubt/fsm/accept_ratio.hpp>
+#include <redoubt/guard/layer.hpp>
 
 namespace redoubt {
 
@@ -107,6 +108,8 @@ class adaptive_throttle {
 
   /// Numbers so far.
   [[nodiscard]] adaptive_throttle_snapshot snapshot() const;
+  /// How it decides.
+  [[nodiscard]] accept_ratio_options const& ratio() const noexcept { return options_; }
   /// The name it was given.
   [[nodiscard]] std::string const& name() const noexcept { return name_; }
 
@@ -114,6 +117,7 @@ class adaptive_throttle {
   void record(time_point now, bool accepted) noexcept;
 
   std::string name_;
+  accept_ratio_options options_;
   random_seeds seeds_;
   std::shared_ptr<failure_detail const> detail_;
   detail::counter admitted_, refused_, accepted_, failed_;
@@ -121,5 +125,36 @@ class adaptive_throttle {
   std::mutex mutable mutex_;
   accept_ratio ratio_;  // under the mutex
 };
+
+namespace detail {
+
+/// An `adaptive_throttle` in a stack.
+class throttle_layer {
+ public:
+  static constexpr int rank = layer_rank::throttle;
+
+  explicit throttle_layer(adaptive_throttle& owner) noexcept : owner_(&owner) {}
+
+  [[nodiscard]] layer_description describe(call_figures const& inside) const;
+
+  template <class T, class Next, class Done, class... Args>
+  void start(Next const& next, call_scope const& scope, Done done, Args const&... args) const {
+    result<void> const mine = owner_->try_enter(scope.now);
+    if (!mine) return std::move(done)(result<T>(mine.error()));
+    auto ended = [owner = owner_, began = scope.now, done = std::move(done)](result<T> got) mutable {
+      got ? owner->on_success(began) : owner->on_failure(got.error(), began);
+      std::move(done)(std::move(got));
+    };
+    next(scope, std::move(ended), args...);
+  }
+
+ private:
+  adaptive_throttle* owner_;
+};
+
+}  // namespace detail
+
+/// An `adaptive_throttle` as a layer. It must outlive the stack.
+[[nodiscard]] inline auto through(adaptive_throttle& owner) { return detail::throttle_layer(owner); }
 
 }  // namespace redoubt

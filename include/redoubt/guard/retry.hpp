@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -22,9 +23,15 @@
 #include <redoubt/core/random_seeds.hpp>
 #include <redoubt/core/result.hpp>
 #include <redoubt/fsm/retry_plan.hpp>
+#include <redoubt/guard/layer.hpp>
+#include <redoubt/guard/layer_coroutine.hpp>
 #include <redoubt/guard/retry_budget.hpp>
 
 namespace redoubt {
+
+namespace detail {
+class retry_layer;
+}
 
 /// Numbers of a `retry`. When nothing is in flight: `operations == succeeded + not_repeatable + none_left +
 /// no_time + no_budget`.
@@ -81,46 +88,19 @@ class retry {
     return async_run<result<T>>(executor, std::move(start), std::forward<Token>(token));
   }
 
-  /// The same as a coroutine, for layers that are built on it. Not for a temporary closure inside a
-  /// `co_await` expression.
+  /// The same as a coroutine, for what is built on it. Not for a temporary closure inside a `co_await`
+  /// expression.
   template <class T, class Attempt>
   asio::awaitable<result<T>> loop(asio::any_io_executor executor, deadline by, repeat allowed,
                                   Attempt attempt) {
-    co_await asio::this_coro::throw_if_cancelled(false);
-    co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
-    timer clock(executor);
-    random_source random = seeds_.next();
-    retry_plan plan(options_, clock.now(), by);
-    operations_.add();
-    if (plan.limit().passed(clock.now())) {
-      no_time_.add();
+    begun one = begin(redoubt::now(executor), by, allowed);
+    if (!one.in_time) {
       result<T> none(out_of_time());
       co_return none;
     }
-    for (;;) {
-      attempts_.add();
-      result<T> got = co_await attempt(plan.attempt_limit(clock.now()));
-      if (got) {
-        succeeded_.add();
-        if (budget_ != nullptr) budget_->on_success();
-        co_return got;
-      }
-      retry_decision next = plan.after(got.error(), allowed, clock.now(), random);
-      if (next.what == retry_decision::kind::again && budget_ != nullptr &&
-          !budget_->try_take(got.error(), clock.now())) {
-        next.what = retry_decision::kind::no_budget;
-      }
-      if (next.what == retry_decision::kind::again) {
-        boost::system::error_code stopped;
-        co_await clock.async_wait_until(next.at, asio::redirect_error(asio::use_awaitable, stopped));
-        if (!stopped) continue;
-      }
-      failure last = got.error();
-      if (next.what == retry_decision::kind::again) last.code = errc::cancelled;  // during the pause
-      count(next.what);
-      result<T> out(plan.sum_up(std::move(last), clock.now()));
-      co_return out;
-    }
+    asio::awaitable<result<T>> all = go_on<T>(executor, one, failure{}, std::move(attempt));
+    result<T> got = co_await std::move(all);
+    co_return got;
   }
 
   /// The longest that an operation can take without a deadline.
@@ -132,13 +112,128 @@ class retry {
   [[nodiscard]] retry_snapshot snapshot() const noexcept;
 
  private:
+  friend class detail::retry_layer;
+
+  /// An operation under way.
+  struct begun {
+    retry_plan plan;
+    random_source random;
+    repeat allowed;
+    bool in_time = true;
+    std::optional<time_point> pause_until{};  // set between two attempts
+  };
+
+  /// From the first attempt, or from the pause after an attempt that failed with `last`.
+  template <class T, class Attempt>
+  asio::awaitable<result<T>> go_on(asio::any_io_executor executor, begun one, failure last, Attempt attempt) {
+    co_await asio::this_coro::throw_if_cancelled(false);
+    co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+    timer clock(executor);
+    for (;;) {
+      if (one.pause_until) {
+        boost::system::error_code stopped;
+        co_await clock.async_wait_until(*one.pause_until, asio::redirect_error(asio::use_awaitable, stopped));
+        if (stopped) {
+          last.code = errc::cancelled;
+          not_repeatable_.add();
+          result<T> out(one.plan.sum_up(std::move(last), clock.now()));
+          co_return out;
+        }
+        attempts_.add();
+      }
+      result<T> got = co_await attempt(one.plan.attempt_limit(clock.now()));
+      if (got) {
+        succeed();
+        co_return got;
+      }
+      last = got.error();
+      if (!again(one, last, clock.now())) {
+        result<T> out(one.plan.sum_up(std::move(last), clock.now()));
+        co_return out;
+      }
+    }
+  }
+
   [[nodiscard]] static failure out_of_time() noexcept;
-  void count(retry_decision::kind what) noexcept;
+  /// Counts an operation and its first attempt, unless there is no time for one.
+  [[nodiscard]] begun begin(time_point now, deadline by, repeat allowed) noexcept;
+  /// Counts a success.
+  void succeed() noexcept;
+  /// Decides what follows a failure, and counts an end. True: `pause_until` says when to go on.
+  [[nodiscard]] bool again(begun& one, failure const& last, time_point now) noexcept;
 
   options options_;
   random_seeds seeds_;
   retry_budget* budget_ = nullptr;
   detail::counter operations_, attempts_, succeeded_, not_repeatable_, none_left_, no_time_, no_budget_;
 };
+
+namespace detail {
+
+/// A `retry` in a stack. A first attempt that succeeds costs no coroutine and no allocation.
+class retry_layer {
+ public:
+  static constexpr int rank = layer_rank::retry;
+
+  retry_layer(retry& owner, repeat allowed) noexcept : owner_(&owner), allowed_(allowed) {}
+
+  [[nodiscard]] layer_description describe(call_figures const& inside) const;
+
+  template <class T, class Next, class Done, class... Args>
+  void start(Next const& next, call_scope const& scope, Done done, Args const&... args) const {
+    auto one = owner_->begin(scope.now, scope.by, allowed_);
+    if (!one.in_time) return std::move(done)(result<T>(retry::out_of_time()));
+    auto const mine = scope.until(one.plan.attempt_limit(scope.now));
+    next(mine,
+         first_attempt<T, Next, Done, Args...>{
+             owner_, &next, scope.executor, scope.by, scope.cancel, one, {args...}, std::move(done)},
+         args...);
+  }
+
+ private:
+  template <class T, class Next, class Done, class... Args>
+  struct first_attempt {
+    retry* owner;
+    Next const* next;
+    asio::any_io_executor executor;
+    deadline by;
+    cancel_point* cancel;
+    retry::begun one;
+    std::tuple<std::decay_t<Args>...> args;
+    Done done;
+
+    void operator()(result<T> got) {
+      if (got) {
+        owner->succeed();
+        return std::move(done)(std::move(got));
+      }
+      auto const now = redoubt::now(executor);
+      failure last = got.error();
+      if (!owner->again(one, last, now)) {
+        return std::move(done)(result<T>(one.plan.sum_up(std::move(last), now)));
+      }
+      auto attempt = [inner = next, ex = executor, copy = std::move(args)](deadline limit) {
+        return await_next<T>(*inner, ex, limit, copy);
+      };
+      auto rest = [self = owner, ex = executor, state = one, last = std::move(last),
+                   attempt = std::move(attempt)]() mutable {
+        return self->template go_on<T>(ex, state, std::move(last), std::move(attempt));
+      };
+      call_scope const scope{executor, by, now, cancel};
+      spawn_call<T>(scope, std::move(rest), std::move(done));
+    }
+  };
+
+  retry* owner_;
+  repeat allowed_;
+};
+
+}  // namespace detail
+
+/// A `retry` as a layer; `allowed` says what of what is inside it may be repeated, and has no default. The
+/// retry must outlive the stack.
+[[nodiscard]] inline auto through(retry& owner, repeat allowed) {
+  return detail::retry_layer(owner, allowed);
+}
 
 }  // namespace redoubt

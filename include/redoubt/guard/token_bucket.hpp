@@ -4,10 +4,13 @@
 // many want to go.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -21,8 +24,14 @@
 #include <redoubt/core/result.hpp>
 #include <redoubt/core/time.hpp>
 #include <redoubt/fsm/rate_meter.hpp>
+#include <redoubt/guard/layer.hpp>
+#include <redoubt/guard/layer_coroutine.hpp>
 
 namespace redoubt {
+
+namespace detail {
+class token_bucket_layer;
+}
 
 /// Numbers of a `token_bucket`.
 struct token_bucket_snapshot {
@@ -88,9 +97,12 @@ class token_bucket {
   /// `co_await` expression.
   template <class T, class Operation>
   asio::awaitable<result<T>> pass(asio::any_io_executor executor, deadline by, Operation operation) {
-    result<void> mine = co_await turn(executor, by);
-    if (!mine) {
-      result<T> none(mine.error());
+    auto const now = redoubt::now(executor);
+    auto const mine = take(now, latest(now, by));
+    result<void> waited = mine.granted ? result<void>() : result<void>(refusal(mine.at - now));
+    if (mine.granted && mine.at > now) waited = co_await wait(executor, now, mine.at);
+    if (!waited) {
+      result<T> none(waited.error());
       co_return none;
     }
     result<T> got = co_await operation(by);
@@ -112,17 +124,79 @@ class token_bucket {
   /// The longest that it holds a request back.
   [[nodiscard]] duration max_wait() const noexcept { return max_wait_; }
 
+  /// The quota.
+  [[nodiscard]] rate_options const& rate() const noexcept { return rate_; }
+
  private:
+  friend class detail::token_bucket_layer;
+
   asio::awaitable<result<void>> turn(asio::any_io_executor executor, deadline by);
+  /// For a turn that lies ahead.
+  asio::awaitable<result<void>> wait(asio::any_io_executor executor, time_point since, time_point turn);
+  [[nodiscard]] time_point latest(time_point now, deadline by) const noexcept {
+    return std::min(by.at(), saturating_add(now, max_wait_));
+  }
   [[nodiscard]] rate_meter::answer take(time_point now, time_point latest) noexcept;
   [[nodiscard]] failure refusal(duration wait) const;
 
   std::string name_;
   duration max_wait_;
+  rate_options rate_;
   rate_meter meter_;
   std::shared_ptr<failure_detail const> detail_;
   std::atomic<time_point> state_{rate_meter::full};
   detail::counter granted_, waited_, refused_, held_off_;
 };
+
+namespace detail {
+
+/// A `token_bucket` in a stack. A turn that is now costs no coroutine and no allocation.
+class token_bucket_layer {
+ public:
+  static constexpr int rank = layer_rank::token_bucket;
+
+  explicit token_bucket_layer(token_bucket& owner) noexcept : owner_(&owner) {}
+
+  [[nodiscard]] layer_description describe(call_figures const& inside) const;
+
+  template <class T, class Next, class Done, class... Args>
+  void start(Next const& next, call_scope const& scope, Done done, Args const&... args) const {
+    auto const mine = owner_->take(scope.now, owner_->latest(scope.now, scope.by));
+    if (!mine.granted) return std::move(done)(result<T>(owner_->refusal(mine.at - scope.now)));
+    auto ended = [owner = owner_, executor = scope.executor, done = std::move(done)](result<T> got) mutable {
+      if (!got) owner->on_failure(got.error(), redoubt::now(executor));
+      std::move(done)(std::move(got));
+    };
+    if (mine.at <= scope.now) return next(scope, std::move(ended), args...);
+    auto later = [owner = owner_, inner = &next, executor = scope.executor, by = scope.by, since = scope.now,
+                  at = mine.at, copy = std::tuple<std::decay_t<Args>...>(args...)]() mutable {
+      return wait_and_start<T>(*owner, *inner, executor, by, since, at, std::move(copy));
+    };
+    spawn_call<T>(scope, std::move(later), std::move(ended));
+  }
+
+ private:
+  template <class T, class Next, class... Args>
+  static asio::awaitable<result<T>> wait_and_start(token_bucket& owner, Next const& next,
+                                                   asio::any_io_executor executor, deadline by,
+                                                   time_point since, time_point at,
+                                                   std::tuple<Args...> args) {
+    result<void> const waited = co_await owner.wait(executor, since, at);
+    if (!waited) {
+      result<T> none(waited.error());
+      co_return none;
+    }
+    asio::awaitable<result<T>> inside = await_next<T>(next, executor, by, std::move(args));
+    result<T> got = co_await std::move(inside);
+    co_return got;
+  }
+
+  token_bucket* owner_;
+};
+
+}  // namespace detail
+
+/// A `token_bucket` as a layer. It must outlive the stack.
+[[nodiscard]] inline auto through(token_bucket& owner) { return detail::token_bucket_layer(owner); }
 
 }  // namespace redoubt
