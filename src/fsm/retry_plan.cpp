@@ -2,7 +2,6 @@
 #include <redoubt/fsm/retry_plan.hpp>
 
 #include <algorithm>
-#include <memory>
 #include <utility>
 
 #include <redoubt/core/option_error.hpp>
@@ -56,6 +55,9 @@ bool may_change(failure const& f) {
     case errc::protocol_error:
     case errc::reply_too_large:
     case errc::retries_exhausted: return false;
+    // It says when it will be worth a trial, but one caller makes that trial, and all the others would pause
+    // here for nothing.
+    case errc::breaker_open: return false;
     // It is the other side's bound, not ours: worth a pause even when it does not say how long.
     case errc::remote_throttled: return true;
     default: break;
@@ -95,12 +97,8 @@ failure retry_plan::sum_up(failure last, time_point now) const {
   last.attempts = static_cast<std::uint8_t>(std::min<std::uint32_t>(sends_, 255));
   if (maybe_executed_) last.effect = effect::unknown;
   last.elapsed = now - start_;
-  if (last.rejected && real_cause_) {
-    failure_detail text = last.detail ? *last.detail : failure_detail{};
-    text.note += (text.note.empty() ? "the attempt before: " : "; the attempt before: ");
-    text.note += to_string(*real_cause_);
-    last.detail = std::make_shared<failure_detail const>(std::move(text));
-  }
+  // Our own refusal is not what went wrong.
+  if (last.rejected && real_cause_ && last.cause == errc::unspecified) last.cause = *real_cause_;
   return last;
 }
 

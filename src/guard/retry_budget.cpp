@@ -4,7 +4,8 @@
 namespace redoubt {
 
 std::uint32_t retry_budget::price(failure const& why) noexcept {
-  bool const timed_out = why.code == errc::deadline_exceeded || why.code == errc::connection_stalled;
+  bool const timed_out = why.code == errc::deadline_exceeded || why.code == errc::limit_exceeded ||
+                         why.code == errc::connection_stalled;
   return timed_out && why.effect == effect::unknown ? 2 : 1;
 }
 

@@ -52,6 +52,13 @@ TEST(extra_tokens, time_earns_too_and_never_runs_backwards) {
   EXPECT_EQ(drain(tokens, 0, time_point::max()), 10);
 }
 
+TEST(extra_tokens, time_may_earn_less_than_one_a_second) {
+  extra_tokens tokens({.ratio = 0, .per_second = 0.1, .capacity = 2});
+  EXPECT_EQ(drain(tokens, 0, start), 2);
+  EXPECT_EQ(drain(tokens, 0, start + 9999ms), 0);
+  EXPECT_EQ(drain(tokens, 0, start + 10s), 1);
+}
+
 TEST(extra_tokens, what_is_too_dear_takes_nothing) {
   extra_tokens tokens({.ratio = 0, .per_second = 0, .capacity = 3});
   EXPECT_TRUE(tokens.take(2, 0, start));

@@ -15,8 +15,8 @@ struct extra_tokens_options {
   /// Tokens that one ordinary operation earns. Default 0.1: one extra for ten. Range 0 .. 1.
   double ratio = 0.1;
   /// Tokens earned in a second whatever happens, so that who has little traffic can retry at all. Default 1.
-  /// Range 0 .. 1000.
-  std::uint32_t per_second = 1;
+  /// Range 0 .. 1000, in steps of a thousandth.
+  double per_second = 1;
   /// The most that can be saved; it starts full. Default 10. Range 2 .. 10000.
   std::uint32_t capacity = 10;
 
@@ -42,9 +42,9 @@ class extra_tokens {
   void check() const;
 
  private:
-  std::int64_t capacity_;  // in thousand-millionths of a token, as all the others
+  std::int64_t capacity_;  // in millionths of a millionth of a token, as all the others
   std::int64_t per_operation_;
-  std::int64_t per_second_;
+  std::int64_t per_nanosecond_;
   std::int64_t balance_;
   std::uint64_t operations_ = 0;  // that have earned already
   time_point earned_until_ = time_point::min();

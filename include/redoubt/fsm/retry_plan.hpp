@@ -82,7 +82,7 @@ class retry_plan {
 
   /// The failure of the whole operation: the last attempt's, with all sends counted, the whole time, and
   /// effect `unknown` as soon as one attempt may have been executed. When the last attempt was refused by
-  /// ourselves (an open breaker, a full bulkhead), the text says what the one before it ended with.
+  /// ourselves (an open breaker, a full bulkhead), `cause` says what the one before it ended with.
   [[nodiscard]] failure sum_up(failure last, time_point now) const;
 
  private:
