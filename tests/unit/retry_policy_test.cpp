@@ -72,11 +72,23 @@ TEST_F(retry_policy, C31_a_lost_reply_is_not_repeated_unless_the_command_is_decl
   EXPECT_EQ(c.snapshot().not_repeatable, 1u);
 
   auto const declared = [](client_type& by) -> asio::awaitable<result<reply>> {
-    auto out = co_await by.async_idempotent(command("SET", "k", "v"));
+    auto out = co_await by.async_idempotent(idempotent_command("SET", "k", "v"));
     co_return out;
   };
   EXPECT_FALSE(world.run(declared(c)));
   EXPECT_EQ(redis.seen.size(), 4u);
+}
+
+TEST_F(retry_policy, a_set_with_options_has_to_be_declared) {
+  EXPECT_THROW(idempotent_command("SET", "k", "v", "NX"), std::invalid_argument);
+  EXPECT_NO_THROW(idempotent_command("SETEX", "k", 10, "v"));
+  client_type c(redis, {.retry = {.retries = 1}});
+  auto const declared = [](client_type& by) -> asio::awaitable<result<reply>> {
+    auto out = co_await by.async_idempotent(idempotent_command::declared(command("SET", "k", "v", "EX", 10)));
+    co_return out;
+  };
+  EXPECT_FALSE(world.run(declared(c)));
+  EXPECT_EQ(redis.seen.size(), 2u);
 }
 
 TEST_F(retry_policy, a_refused_connection_is_tried_again_and_the_value_comes_through) {

@@ -135,6 +135,7 @@ class hedged_call : public cancel_listener, public std::enable_shared_from_this<
       : owner_(owner),
         executor_(scope.executor),
         strand_(asio::make_strand(executor_)),
+        source_(scope.clock),
         clock_(strand_),
         by_(scope.by),
         began_(scope.now),
@@ -162,7 +163,7 @@ class hedged_call : public cancel_listener, public std::enable_shared_from_this<
   void attempt(std::size_t which) {
     ++running_;
     owner_.attempts_.add();
-    call_scope const scope{executor_, by_, which == 0 ? began_ : clock_.now(), &stop_[which]};
+    call_scope const scope{executor_, source_, by_, which == 0 ? began_ : clock_.now(), &stop_[which]};
     start_(scope, [self = this->shared_from_this(), which](result<T> got) {
       asio::dispatch(self->strand_,
                      [self, which, got = std::move(got)]() mutable { self->on_end(which, std::move(got)); });
@@ -213,6 +214,7 @@ class hedged_call : public cancel_listener, public std::enable_shared_from_this<
   hedge& owner_;
   asio::any_io_executor executor_;
   asio::strand<asio::any_io_executor> strand_;
+  time_source& source_;
   timer clock_;
   deadline by_;
   time_point began_;
@@ -260,7 +262,7 @@ struct hedge_initiation {
     if (auto slot = asio::get_associated_cancellation_slot(handler); slot.is_connected()) {
       slot.assign([stop](asio::cancellation_type) { stop->cancel(); });
     }
-    call_scope const scope{executor, by, redoubt::now(executor), stop.get()};
+    auto const scope = call_scope::begin(executor, by, stop.get());
     auto done = [stop, complete = posted_completion<T, std::decay_t<Handler>>(
                            executor, std::forward<Handler>(handler))](result<T> value) mutable {
       std::move(complete)(std::move(value));

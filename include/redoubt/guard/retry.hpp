@@ -185,8 +185,15 @@ class retry_layer {
     if (!one.in_time) return std::move(done)(result<T>(retry::out_of_time()));
     auto const mine = scope.until(one.plan.attempt_limit(scope.now));
     next(mine,
-         first_attempt<T, Next, Done, Args...>{
-             owner_, &next, scope.executor, scope.by, scope.cancel, one, {args...}, std::move(done)},
+         first_attempt<T, Next, Done, Args...>{owner_,
+                                               &next,
+                                               scope.executor,
+                                               &scope.clock,
+                                               scope.by,
+                                               scope.cancel,
+                                               one,
+                                               {args...},
+                                               std::move(done)},
          args...);
   }
 
@@ -196,6 +203,7 @@ class retry_layer {
     retry* owner;
     Next const* next;
     asio::any_io_executor executor;
+    time_source* clock;
     deadline by;
     cancel_point* cancel;
     retry::begun one;
@@ -207,7 +215,7 @@ class retry_layer {
         owner->succeed();
         return std::move(done)(std::move(got));
       }
-      auto const now = redoubt::now(executor);
+      auto const now = clock->now();
       failure last = got.error();
       if (!owner->again(one, last, now)) {
         return std::move(done)(result<T>(one.plan.sum_up(std::move(last), now)));
@@ -219,7 +227,7 @@ class retry_layer {
                    attempt = std::move(attempt)]() mutable {
         return self->template go_on<T>(ex, state, std::move(last), std::move(attempt));
       };
-      call_scope const scope{executor, by, now, cancel};
+      call_scope const scope{executor, *clock, by, now, cancel};
       spawn_call<T>(scope, std::move(rest), std::move(done));
     }
   };

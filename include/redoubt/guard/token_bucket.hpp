@@ -163,8 +163,8 @@ class token_bucket_layer {
   void start(Next const& next, call_scope const& scope, Done done, Args const&... args) const {
     auto const mine = owner_->take(scope.now, owner_->latest(scope.now, scope.by));
     if (!mine.granted) return std::move(done)(result<T>(owner_->refusal(mine.at - scope.now)));
-    auto ended = [owner = owner_, executor = scope.executor, done = std::move(done)](result<T> got) mutable {
-      if (!got) owner->on_failure(got.error(), redoubt::now(executor));
+    auto ended = [owner = owner_, clock = &scope.clock, done = std::move(done)](result<T> got) mutable {
+      if (!got) owner->on_failure(got.error(), clock->now());
       std::move(done)(std::move(got));
     };
     if (mine.at <= scope.now) return next(scope, std::move(ended), args...);

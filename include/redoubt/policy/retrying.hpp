@@ -16,6 +16,7 @@
 #include <redoubt/async/run.hpp>
 #include <redoubt/core/result.hpp>
 #include <redoubt/guard/retry.hpp>
+#include <redoubt/policy/idempotent_command.hpp>
 #include <redoubt/policy/redis_client.hpp>
 
 namespace redoubt {
@@ -39,7 +40,7 @@ struct retrying_options {
 /// lost answer may already have counted.
 ///
 /// - `async_call`: repeated by `calls`.
-/// - `async_idempotent`: repeated whatever Redis may have done; the caller declares this command idempotent.
+/// - `async_idempotent`: repeated whatever Redis may have done: an `idempotent_command`.
 /// - `async_eval`: repeated only when the script was not executed.
 /// - `async_pipeline`: sent once; its parts may have been executed.
 ///
@@ -71,8 +72,8 @@ class retrying {
 
   /// Sends a command that may be executed more than once. Completion as for `async_call`.
   template <class Token = asio::deferred_t>
-  auto async_idempotent(command cmd, call_options o = {}, Token&& token = Token{}) {
-    return start(std::move(cmd), o, repeat::idempotent, std::forward<Token>(token));
+  auto async_idempotent(idempotent_command cmd, call_options o = {}, Token&& token = Token{}) {
+    return start(std::move(cmd).take(), o, repeat::idempotent, std::forward<Token>(token));
   }
 
   /// Passed on, sent once. Completion: one `result<reply>` per command.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-#include <redoubt/guard/transport_failure.hpp>
+#include <redoubt/guard/http.hpp>
 
 #include <boost/asio/error.hpp>
 #include <boost/system/errc.hpp>

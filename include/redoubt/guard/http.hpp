@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// What an error of a socket means for a retry, for operations that the application does with Asio itself.
+// For operations that the application does over HTTP, or over any socket, with a library of its own choice:
+// what their answers (`http_answer`, `call_outcome`) and the errors of their sockets mean for a retry.
 #pragma once
 
 #include <boost/system/error_code.hpp>
 
 #include <redoubt/core/failure.hpp>
+#include <redoubt/fsm/call_outcome.hpp>
+#include <redoubt/fsm/http_answer.hpp>
 
 namespace redoubt {
 
