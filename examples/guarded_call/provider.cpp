@@ -17,9 +17,28 @@ namespace asio = boost::asio;
 namespace http = boost::beast::http;
 using asio::ip::tcp;
 
+std::vector<payment> payments() {
+  using enum behaviour;
+  return {{"all is well", {}, 1, true},
+          {"503 twice", {unavailable, unavailable}, 3, true},
+          {"429, Retry-After: 1", {too_many}, 2, true},
+          {"the reply is lost", {lose_reply}, 2, true},
+          {"no answer", {stay_silent}, 2, true},
+          {"the card is refused", {card_refused}, 1, false},
+          {"nobody there", {gone}, 0, false},
+          {"still nobody there", {gone}, 0, false}};
+}
+
 provider::provider(asio::io_context& context)
-    : acceptor_(context, tcp::endpoint(asio::ip::address_v4::loopback(), 0)) {
+    : acceptor_(context, tcp::endpoint(asio::ip::address_v4::loopback(), 0)),
+      endpoint_(acceptor_.local_endpoint()) {
   asio::co_spawn(context, accept(), asio::detached);
+}
+
+void provider::begin(std::deque<behaviour> script) {
+  script_ = std::move(script);
+  charges_ = requests_ = 0;
+  if (!script_.empty() && script_.front() == behaviour::gone) stop();
 }
 
 asio::awaitable<void> provider::accept() {
@@ -48,14 +67,16 @@ asio::awaitable<void> provider::serve(tcp::socket peer) {
   bool const charges =
       next == behaviour::charge || next == behaviour::lose_reply || next == behaviour::stay_silent;
   std::string const key(request["Idempotency-Key"]);
-  if (charges && charged_.contains(key)) {
+  if (charges && receipts_.contains(key)) {
     answer.set("Idempotent-Replayed", "true");
   } else if (charges) {
-    charged_[key] = ++charges_;
+    ++charges_;
+    receipts_.emplace(key, "receipt " + std::to_string(receipts_.size() + 1));
   }
-  if (charges) answer.body() = "receipt-" + std::to_string(charged_[key]);
+  if (charges) answer.body() = receipts_[key];
   switch (next) {
-    case behaviour::charge: break;
+    case behaviour::charge:
+    case behaviour::gone: break;
     case behaviour::unavailable: answer.result(http::status::service_unavailable); break;
     case behaviour::too_many:
       answer.result(http::status::too_many_requests);
