@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // A retry in a stack says what may be repeated, too.
-// expect: no matching
+// expect: no matching|too few arguments
 #include <redoubt/guard/retry.hpp>
 #include <redoubt/guard/stack.hpp>
 

@@ -205,9 +205,9 @@ class hedged_call : public cancel_listener, public std::enable_shared_from_this<
 
   void finish(result<T> got) {
     clock_.cancel();
-    for (auto& each : stop_) each.cancel();  // nobody listens any more where an attempt has ended
     Done done = std::move(*done_);
-    done_.reset();
+    done_.reset();                           // first: what is cancelled may end at once
+    for (auto& each : stop_) each.cancel();  // nobody listens any more where an attempt has ended
     std::move(done)(std::move(got));
   }
 
