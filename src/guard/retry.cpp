@@ -13,12 +13,8 @@ failure retry::out_of_time() noexcept {
   return f;
 }
 
-retry::begun retry::begin(time_point now, deadline by, repeat allowed) noexcept {
-  begun one{retry_plan(options_, now, by), seeds_.next(), allowed};
-  operations_.add();
-  one.in_time = !one.plan.limit().passed(now);
-  (one.in_time ? attempts_ : no_time_).add();
-  return one;
+retry::begun retry::begin(time_point start, deadline by, repeat allowed) noexcept {
+  return {retry_plan(options_, start, by), seeds_.next(), allowed};
 }
 
 void retry::succeed() noexcept {
@@ -47,10 +43,12 @@ retry_snapshot retry::snapshot() const noexcept {
   s.succeeded = succeeded_.read();
   s.not_repeatable = not_repeatable_.read();
   s.none_left = none_left_.read();
-  s.no_time = no_time_.read();
+  auto const too_late = too_late_.read();
+  s.no_time = no_time_.read() + too_late;
   s.no_budget = no_budget_.read();
-  s.attempts = attempts_.read();
+  auto const repeats = repeats_.read();
   s.operations = operations_.read();
+  s.attempts = s.operations - too_late + repeats;
   return s;
 }
 

@@ -93,11 +93,12 @@ class retry {
   template <class T, class Attempt>
   asio::awaitable<result<T>> loop(asio::any_io_executor executor, deadline by, repeat allowed,
                                   Attempt attempt) {
-    begun one = begin(redoubt::now(executor), by, allowed);
-    if (!one.in_time) {
+    auto const start = redoubt::now(executor);
+    if (!admit(start, by)) {
       result<T> none(out_of_time());
       co_return none;
     }
+    begun one = begin(start, by, allowed);
     asio::awaitable<result<T>> all = go_on<T>(executor, one, failure{}, std::move(attempt));
     result<T> got = co_await std::move(all);
     co_return got;
@@ -119,7 +120,6 @@ class retry {
     retry_plan plan;
     random_source random;
     repeat allowed;
-    bool in_time = true;
     std::optional<time_point> pause_until{};  // set between two attempts
   };
 
@@ -139,7 +139,7 @@ class retry {
           result<T> out(one.plan.sum_up(std::move(last), clock.now()));
           co_return out;
         }
-        attempts_.add();
+        repeats_.add();
       }
       result<T> got = co_await attempt(one.plan.attempt_limit(clock.now()));
       if (got) {
@@ -155,8 +155,20 @@ class retry {
   }
 
   [[nodiscard]] static failure out_of_time() noexcept;
-  /// Counts an operation and its first attempt, unless there is no time for one.
-  [[nodiscard]] begun begin(time_point now, deadline by, repeat allowed) noexcept;
+  /// Counts an operation; false when there is no time for a first attempt.
+  [[nodiscard]] bool admit(time_point now, deadline by) noexcept {
+    operations_.add();
+    if (!by.passed(now)) return true;
+    too_late_.add();
+    return false;
+  }
+  /// The end of a first attempt that starts now.
+  [[nodiscard]] deadline first_limit(time_point now, deadline by) const noexcept {
+    auto const longest = options_.attempt_timeout.value_or(options_.total);
+    return earlier(by, deadline(saturating_add(now, longest)));
+  }
+  /// What an operation needs from its first failure on.
+  [[nodiscard]] begun begin(time_point start, deadline by, repeat allowed) noexcept;
   /// Counts a success.
   void succeed() noexcept;
   /// Decides what follows a failure, and counts an end. True: `pause_until` says when to go on.
@@ -165,7 +177,8 @@ class retry {
   options options_;
   random_seeds seeds_;
   retry_budget* budget_ = nullptr;
-  detail::counter operations_, attempts_, succeeded_, not_repeatable_, none_left_, no_time_, no_budget_;
+  detail::counter operations_, repeats_, too_late_, succeeded_, not_repeatable_, none_left_, no_time_,
+      no_budget_;
 };
 
 namespace detail {
@@ -181,17 +194,16 @@ class retry_layer {
 
   template <class T, class Next, class Done, class... Args>
   void start(Next const& next, call_scope const& scope, Done done, Args const&... args) const {
-    auto one = owner_->begin(scope.now, scope.by, allowed_);
-    if (!one.in_time) return std::move(done)(result<T>(retry::out_of_time()));
-    auto const mine = scope.until(one.plan.attempt_limit(scope.now));
-    next(mine,
+    if (!owner_->admit(scope.now, scope.by)) return std::move(done)(result<T>(retry::out_of_time()));
+    next(scope.until(owner_->first_limit(scope.now, scope.by)),
          first_attempt<T, Next, Done, Args...>{owner_,
                                                &next,
                                                scope.executor,
                                                &scope.clock,
                                                scope.by,
                                                scope.cancel,
-                                               one,
+                                               scope.now,
+                                               allowed_,
                                                {args...},
                                                std::move(done)},
          args...);
@@ -206,7 +218,8 @@ class retry_layer {
     time_source* clock;
     deadline by;
     cancel_point* cancel;
-    retry::begun one;
+    time_point began;
+    repeat allowed;
     std::tuple<std::decay_t<Args>...> args;
     Done done;
 
@@ -217,6 +230,7 @@ class retry_layer {
       }
       auto const now = clock->now();
       failure last = got.error();
+      auto one = owner->begin(began, by, allowed);
       if (!owner->again(one, last, now)) {
         return std::move(done)(result<T>(one.plan.sum_up(std::move(last), now)));
       }
