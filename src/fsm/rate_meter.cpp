@@ -10,9 +10,10 @@ namespace redoubt {
 using namespace std::chrono_literals;
 
 void rate_options::validate() const {
-  detail::require_option(limit.get() >= 1 && limit.get() <= 1'000'000'000, "rate", "limit", std::uint64_t{limit},
-                         "must be 1 to 1000000000");
-  detail::require_option(per.get() >= 1ms && per.get() <= 24h, "rate", "per", per.get(), "must be 1 ms to 24 h");
+  detail::require_option(limit.get() >= 1 && limit.get() <= 1'000'000'000, "rate", "limit",
+                         std::uint64_t{limit}, "must be 1 to 1000000000");
+  detail::require_option(per.get() >= 1ms && per.get() <= 24h, "rate", "per", per.get(),
+                         "must be 1 ms to 24 h");
   detail::require_option(burst >= 1 && burst <= limit.get(), "rate", "burst", std::uint64_t{burst},
                          "must be 1 to `limit`");
 }

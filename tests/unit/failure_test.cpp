@@ -174,9 +174,9 @@ TEST(failure, the_message_of_every_code_and_phase_is_a_sentence) {
 }
 
 TEST(failure, says_nothing_about_redis_where_redis_was_not_asked) {
-  for (auto const code :
-       {errc::bulkhead_full, errc::load_timeout, errc::load_failed, errc::breaker_open, errc::limit_exceeded,
-        errc::flight_full, errc::rate_limited, errc::remote_failed, errc::remote_throttled, errc::remote_rejected}) {
+  for (auto const code : {errc::bulkhead_full, errc::load_timeout, errc::load_failed, errc::breaker_open,
+                          errc::limit_exceeded, errc::flight_full, errc::rate_limited, errc::remote_failed,
+                          errc::remote_throttled, errc::remote_rejected}) {
     EXPECT_EQ(failure{.code = code}.message().find("Redis"), std::string::npos) << code;
   }
 }
