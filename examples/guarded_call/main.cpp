@@ -107,7 +107,8 @@ int main() {
   std::cout << fmt::format("\nretry: {} attempts for {} payments; budget paid {}, refused {}\n", r.attempts,
                            r.operations, b.granted, b.refused)
             << fmt::format("quota: {} turns, {} waited, held off {}\n", q.granted, q.waited, q.held_off)
-            << fmt::format("limit: {} of {} ended by it\n", in_time.snapshot().own, in_time.snapshot().calls)
+            << fmt::format("limit: {} in time, {} ended by it\n", in_time.snapshot().in_time,
+                           in_time.snapshot().own)
             << fmt::format("breaker: opened {} times, refused {}\n", health.snapshot().opened,
                            health.snapshot().refused);
   return as_expected ? 0 : 1;
