@@ -23,7 +23,7 @@ packages_of() {
   case "$1" in
     build)
       echo "g++=g++ cmake=cmake ninja-build=ninja pkg-config=pkg-config libboost1.81-dev|libboost-dev>=1.81" \
-        "libhiredis-dev libfmt-dev libspdlog-dev liblua5.1-0-dev libsqlite3-dev redis-server=redis-server"
+        "libhiredis-dev libfmt-dev libspdlog-dev liblua5.1-0-dev libssl-dev libsqlite3-dev redis-server=redis-server"
       ;;
     tests) echo "libgtest-dev libgmock-dev" ;;
     clang) echo "clang-16=clang++-16 libclang-rt-16-dev clang-format-16=clang-format-16" ;;

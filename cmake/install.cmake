@@ -11,7 +11,11 @@ install(
   FILES_MATCHING
   PATTERN "*.hpp"
   PATTERN "testing" EXCLUDE
-  PATTERN "adapters" EXCLUDE)
+  PATTERN "adapters" EXCLUDE
+  PATTERN "tls.hpp" EXCLUDE)
+if(TARGET redoubt_tls)
+  install(FILES "${PROJECT_SOURCE_DIR}/include/redoubt/tls.hpp" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/redoubt")
+endif()
 if(TARGET redoubt_testing)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/redoubt/testing"
           DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/redoubt" FILES_MATCHING PATTERN "*.hpp")

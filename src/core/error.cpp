@@ -37,6 +37,9 @@ std::string_view to_string(errc code) noexcept {
     case errc::remote_failed: return "remote_failed";
     case errc::remote_throttled: return "remote_throttled";
     case errc::remote_rejected: return "remote_rejected";
+    case errc::tls_failed: return "tls_failed";
+    case errc::tls_untrusted: return "tls_untrusted";
+    case errc::no_credentials: return "no_credentials";
   }
   return "invalid";
 }

@@ -39,6 +39,9 @@ std::string_view headline(errc code) noexcept {
     case errc::remote_failed: return "the service failed";
     case errc::remote_throttled: return "the service asks for fewer requests";
     case errc::remote_rejected: return "the service rejected the request";
+    case errc::tls_failed: return "TLS handshake failed";
+    case errc::tls_untrusted: return "TLS certificate not trusted";
+    case errc::no_credentials: return "no credentials for the connection";
   }
   return "invalid failure";
 }
@@ -95,6 +98,8 @@ failure_class failure::group() const noexcept {
     case errc::limit_exceeded:
     case errc::closed:
     case errc::retries_exhausted:
+    case errc::tls_failed:
+    case errc::no_credentials:
     case errc::remote_failed: base = failure_class::unavailable; break;
     case errc::queue_full:
     case errc::load_timeout:
@@ -104,6 +109,7 @@ failure_class failure::group() const noexcept {
     case errc::remote_throttled:
     case errc::bulkhead_full: return failure_class::saturated;
     case errc::cancelled: return failure_class::cancelled;
+    case errc::tls_untrusted:
     case errc::bad_option: return failure_class::misconfigured;
     case errc::request_too_large:
     case errc::refused_command:

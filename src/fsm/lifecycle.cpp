@@ -13,6 +13,7 @@ std::string_view to_string(link_state state) noexcept {
     case link_state::idle: return "idle";
     case link_state::resolving: return "resolving";
     case link_state::connecting: return "connecting";
+    case link_state::securing: return "securing";
     case link_state::handshaking: return "handshaking";
     case link_state::ready: return "ready";
     case link_state::backing_off: return "backing_off";
@@ -33,20 +34,17 @@ link_actions lifecycle::attempt(time_point now) {
   ++epoch_;
   ++counts_.attempts;
   state_ = link_state::resolving;
-  attempt_end_ = limit_ = saturating_add(now, options_.connect_timeout);
+  limit_ = saturating_add(now, options_.connect_timeout);
   link_actions out;
-  out.push({kind::resolve, epoch_, 0});
+  out.push({kind::resolve, epoch_, {}});
   return out;
 }
 
-link_actions lifecycle::connect_to(std::size_t address, time_point now) {
-  state_ = link_state::connecting;
-  address_ = address;
-  // An address that swallows our packets must not use up the time of the ones behind it.
-  auto const left = deadline(attempt_end_).left(now);
-  limit_ = saturating_add(now, left / static_cast<int>(std::max<std::size_t>(addresses_ - address, 1)));
+link_actions lifecycle::greet(time_point now) {
+  state_ = link_state::handshaking;
+  limit_ = saturating_add(now, options_.stall_limit);
   link_actions out;
-  out.push({kind::connect, epoch_, address});
+  out.push({kind::greet, epoch_, {}});
   return out;
 }
 
@@ -56,16 +54,23 @@ link_actions lifecycle::back_off(failure why, duration pause, time_point now) {
   state_ = link_state::backing_off;
   retry_at_ = saturating_add(now, pause);
   link_actions out;
-  out.push({kind::drop, epoch_, 0});
-  out.push({kind::fail_waiting, epoch_, 0});
+  out.push({kind::drop, epoch_, {}});
+  out.push({kind::fail_waiting, epoch_, {}});
   return out;
+}
+
+link_actions lifecycle::refuse(failure why, time_point now) {
+  auto const jitter = duration(static_cast<duration::rep>(
+      random_.below(static_cast<std::uint64_t>(options_.refused_pause.count()) + 1)));
+  ++counts_.failed;
+  return back_off(std::move(why), options_.refused_pause + jitter, now);
 }
 
 link_actions lifecycle::again(bool wanted, time_point now) {
   ++epoch_;
   state_ = link_state::idle;
   link_actions out;
-  out.push({kind::drop, epoch_, 0});
+  out.push({kind::drop, epoch_, {}});
   if (wanted) {
     for (auto const& action : attempt(now)) out.push(action);
   }
@@ -78,34 +83,38 @@ link_actions lifecycle::demand(time_point now) {
   return may_start ? attempt(now) : link_actions{};
 }
 
-link_actions lifecycle::on_resolved(std::uint64_t epoch, std::size_t addresses, time_point now) {
+link_actions lifecycle::on_resolved(std::uint64_t epoch, time_point) {
   if (epoch != epoch_ || state_ != link_state::resolving) return {};
-  addresses_ = addresses;
-  return connect_to(0, now);
+  state_ = link_state::connecting;
+  link_actions out;
+  out.push({kind::connect, epoch_, limit_});
+  return out;
 }
 
 link_actions lifecycle::on_attempt_failed(std::uint64_t epoch, failure why, time_point now) {
   if (epoch != epoch_) return {};
-  if (state_ == link_state::connecting && address_ + 1 < addresses_ && now < attempt_end_) {
-    auto out = link_actions{};
-    ++epoch_;
-    out.push({kind::drop, epoch_, 0});
-    for (auto const& action : connect_to(address_ + 1, now)) out.push(action);
-    return out;
-  }
-  if (state_ != link_state::resolving && state_ != link_state::connecting) return {};
+  if (state_ != link_state::resolving && state_ != link_state::connecting && state_ != link_state::securing)
+    return {};
   why.phase = waiting_phase();
+  // A certificate does not become right from one moment to the next.
+  if (why.code == errc::tls_untrusted) return refuse(std::move(why), now);
   ++counts_.failed;
   return back_off(std::move(why), reconnect_.next(random_), now);
 }
 
 link_actions lifecycle::on_connected(std::uint64_t epoch, time_point now) {
   if (epoch != epoch_ || state_ != link_state::connecting) return {};
-  state_ = link_state::handshaking;
+  if (!options_.secure) return greet(now);
+  state_ = link_state::securing;
   limit_ = saturating_add(now, options_.stall_limit);
   link_actions out;
-  out.push({kind::greet, epoch_, 0});
+  out.push({kind::secure, epoch_, {}});
   return out;
+}
+
+link_actions lifecycle::on_secured(std::uint64_t epoch, time_point now) {
+  if (epoch != epoch_ || state_ != link_state::securing) return {};
+  return greet(now);
 }
 
 link_actions lifecycle::on_greeted(std::uint64_t epoch, time_point) {
@@ -115,17 +124,14 @@ link_actions lifecycle::on_greeted(std::uint64_t epoch, time_point) {
   // A server that greets and dies, again and again, is met with ever longer pauses: only an answer ends that.
   if (unproven_losses_ == 0) reconnect_.reset();
   link_actions out;
-  out.push({kind::open, epoch_, 0});
+  out.push({kind::open, epoch_, {}});
   return out;
 }
 
 link_actions lifecycle::on_refused(std::uint64_t epoch, failure why, time_point now) {
   if (epoch != epoch_ || state_ != link_state::handshaking) return {};
-  why.phase = phase::handshake;
-  auto const jitter = duration(static_cast<duration::rep>(
-      random_.below(static_cast<std::uint64_t>(options_.refused_pause.count()) + 1)));
-  ++counts_.failed;
-  return back_off(std::move(why), options_.refused_pause + jitter, now);
+  why.phase = why.code == errc::tls_untrusted ? phase::tls : phase::handshake;
+  return refuse(std::move(why), now);
 }
 
 link_actions lifecycle::on_lost(std::uint64_t epoch, failure why, bool wanted, time_point now) {
@@ -174,10 +180,11 @@ link_actions lifecycle::on_time(bool wanted, time_point now) {
       why.effect = effect::none;
       return on_attempt_failed(epoch_, std::move(why), now);
     }
+    case link_state::securing:
     case link_state::handshaking:
       if (now < limit_) return {};
       ++counts_.failed;
-      cause_ = failure{.code = errc::connection_stalled, .effect = effect::none, .phase = phase::handshake};
+      cause_ = failure{.code = errc::connection_stalled, .effect = effect::none, .phase = waiting_phase()};
       return again(wanted, now);
     case link_state::backing_off:
       if (now < retry_at_) return {};
@@ -194,6 +201,7 @@ std::optional<time_point> lifecycle::next_wakeup() const noexcept {
   switch (state_) {
     case link_state::resolving:
     case link_state::connecting:
+    case link_state::securing:
     case link_state::handshaking: return limit_;
     case link_state::idle:
     case link_state::ready:
@@ -209,8 +217,8 @@ link_actions lifecycle::close() {
   ++epoch_;
   state_ = link_state::closed;
   cause_ = failure{.code = errc::closed, .effect = effect::none, .rejected = true};
-  out.push({kind::drop, epoch_, 0});
-  out.push({kind::fail_waiting, epoch_, 0});
+  out.push({kind::drop, epoch_, {}});
+  out.push({kind::fail_waiting, epoch_, {}});
   return out;
 }
 
@@ -218,6 +226,7 @@ phase lifecycle::waiting_phase() const noexcept {
   switch (state_) {
     case link_state::resolving: return phase::resolve;
     case link_state::connecting: return phase::connect;
+    case link_state::securing: return phase::tls;
     case link_state::handshaking: return phase::handshake;
     case link_state::idle:
     case link_state::ready:
@@ -247,7 +256,7 @@ bool lifecycle::check() const noexcept {
   if (counts_.readied > counts_.attempts || counts_.retired > counts_.lost) return false;
   if (counts_.lost > counts_.readied || (state_ == link_state::ready && counts_.lost == counts_.readied))
     return false;
-  return state_ != link_state::connecting || address_ < addresses_;
+  return state_ != link_state::securing || options_.secure;
 }
 
 }  // namespace redoubt

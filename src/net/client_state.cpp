@@ -42,10 +42,7 @@ client_state::client_state(asio::any_io_executor executor, client_options option
   auto place = std::make_shared<failure_detail>();
   place->endpoint = options_.endpoint_text();
   place_ = std::move(place);
-  auto& factory = connection_factory::of(executor_);
-  for (std::uint32_t i = 0; i < options_.connections; ++i) {
-    connections_.push_back(factory.make(executor_, options_, gate_));
-  }
+  connections_ = connection_factory::of(executor_).make(executor_, options_, gate_);
 }
 
 client_state::~client_state() = default;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <redoubt/net/connection.hpp>
 
+#include <atomic>
 #include <random>
+#include <stdexcept>
 #include <utility>
 
 #include <boost/asio/execution/context.hpp>
@@ -9,13 +11,20 @@
 #include <redoubt/net/stream_transport.hpp>
 
 namespace redoubt::detail {
-
 namespace {
 
+std::atomic<tls_connection_maker> tls_maker = nullptr;
 thread_local bool at_the_last = false;
 thread_local harvest* innermost = nullptr;
 
 }  // namespace
+
+std::uint64_t connection_seed() {
+  std::random_device entropy;
+  return (std::uint64_t{entropy()} << 32) | entropy();
+}
+
+void set_tls_connection_maker(tls_connection_maker maker) noexcept { tls_maker = maker; }
 
 bool take_turn() noexcept { return std::exchange(at_the_last, false); }
 
@@ -57,12 +66,21 @@ bool harvest::add(connection const& owner, call_list& calls) noexcept {
 
 asio::execution_context::id connection_factory::id;
 
-std::shared_ptr<connection> connection_factory::make(asio::any_io_executor const& executor,
-                                                     client_options const& options,
-                                                     std::shared_ptr<load_gate> gate) {
-  std::random_device entropy;
-  auto const seed = (std::uint64_t{entropy()} << 32) | entropy();
-  return std::make_shared<basic_connection<stream_transport>>(executor, options, std::move(gate), seed);
+std::vector<std::shared_ptr<connection>> connection_factory::make(asio::any_io_executor const& executor,
+                                                                  client_options const& options,
+                                                                  std::shared_ptr<load_gate> const& gate) {
+  if (options.tls.enabled) {
+    if (auto const maker = tls_maker.load()) return maker(executor, options, gate);
+    throw std::invalid_argument(
+        "redoubt::client_options: tls.enabled (a rediss:// URL sets it) needs the component redoubt::tls: "
+        "link it and call redoubt::enable_tls() before the client is made");
+  }
+  std::vector<std::shared_ptr<connection>> out;
+  for (std::uint32_t i = 0; i < options.connections; ++i) {
+    out.push_back(
+        std::make_shared<basic_connection<stream_transport>>(executor, options, gate, connection_seed()));
+  }
+  return out;
 }
 
 connection_factory& connection_factory::of(asio::any_io_executor const& executor) {

@@ -21,7 +21,8 @@ call_queue_options queue_options(client_options const& o) {
 }
 
 lifecycle_options life_options(client_options const& o) {
-  return {o.timeouts.connect, o.reconnect.stall_limit, o.reconnect.backoff, o.reconnect.refused_pause};
+  return {o.timeouts.connect, o.reconnect.stall_limit, o.reconnect.backoff, o.reconnect.refused_pause,
+          o.tls.enabled};
 }
 
 reader_options reading_options(client_options const& o) {
@@ -97,22 +98,14 @@ void connection_core::cancel(std::uint64_t key) {
   settle(t);
 }
 
-void connection_core::on_resolved(std::uint64_t epoch, std::size_t addresses) {
-  auto const t = port_.now();
-  run(life_.on_resolved(epoch, addresses, t), t);
-  settle(t);
-}
-
-void connection_core::on_attempt_failed(std::uint64_t epoch, errc code) {
-  auto const t = port_.now();
-  run(life_.on_attempt_failed(epoch, placed({.code = code, .effect = effect::none}, {}), t), t);
-  settle(t);
-}
-
-void connection_core::on_connected(std::uint64_t epoch) {
-  auto const t = port_.now();
-  run(life_.on_connected(epoch, t), t);
-  settle(t);
+void connection_core::greet(login_options const& login) {
+  reader_ = reader(reading_options(options_));
+  greeting_ = handshake(login);
+  out_ = greeting_.bytes();
+  out_done_ = 0;
+  writing_ = true;
+  port_.read(life_.epoch());
+  port_.write(life_.epoch(), out_);
 }
 
 void connection_core::on_written(std::uint64_t epoch, std::size_t bytes) {
@@ -174,10 +167,14 @@ void connection_core::on_reply(reply&& r, time_point t) {
   if (match.last) finish_answered(call, t);
 }
 
-void connection_core::on_broken(std::uint64_t epoch) {
+void connection_core::on_broken(std::uint64_t epoch, errc code, std::string_view note) {
   if (epoch != life_.epoch()) return;
   auto const t = port_.now();
-  lose(errc::connection_lost, {}, t);
+  if (code == errc::tls_untrusted && life_.state() == link_state::handshaking) {
+    run(life_.on_refused(epoch, placed({.code = code, .effect = effect::none}, note), t), t);
+  } else {
+    lose(errc::connection_lost, std::string(note), t);
+  }
   settle(t);
 }
 
@@ -241,7 +238,7 @@ void connection_core::run(link_actions const& actions, time_point t) {
   for (auto const& action : actions) {
     switch (action.what) {
       case link_action::kind::drop:
-        if (life_.state() != link_state::connecting) tell_lost(placed(life_.cause(), {}));
+        tell_lost(placed(life_.cause(), {}));
         port_.drop();
         out_.clear();
         writing_ = retiring_ = false;
@@ -251,15 +248,14 @@ void connection_core::run(link_actions const& actions, time_point t) {
         tell(event_kind::connecting);
         port_.resolve(action.epoch);
         break;
-      case link_action::kind::connect: port_.connect(action.epoch, action.address); break;
+      case link_action::kind::connect: port_.connect(action.epoch, action.until); break;
+      case link_action::kind::secure: port_.secure(action.epoch); break;
       case link_action::kind::greet:
-        reader_ = reader(reading_options(options_));
-        greeting_ = handshake(options_.login);
-        out_ = greeting_.bytes();
-        out_done_ = 0;
-        writing_ = true;
-        port_.read(action.epoch);
-        port_.write(action.epoch, out_);
+        if (options_.credentials) {
+          port_.ask_credentials(action.epoch);
+        } else {
+          greet(options_.login);
+        }
         break;
       case link_action::kind::open:
         tell(event_kind::ready);

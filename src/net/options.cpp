@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <redoubt/net/options.hpp>
 
+#include <utility>
+
 #include <fmt/format.h>
 
 namespace redoubt {
@@ -34,6 +36,37 @@ bool printable_word(std::string_view text) noexcept {
   return true;
 }
 
+result<void> check_tls(client_options const& o) {
+  auto const& t = o.tls;
+  if (t.enabled) {
+    if (!o.address.unix_path.empty()) return wrong("tls.enabled is set for a unix socket");
+    if (t.certificate_file.empty() && !t.key_file.empty()) {
+      return wrong("tls.key_file is set without tls.certificate_file");
+    }
+    if (t.certificate_file.empty() && !t.key_password.empty()) {
+      return wrong("tls.key_password is set without tls.certificate_file");
+    }
+    if (t.server_name.find('\0') != std::string::npos) return wrong("tls.server_name contains a zero byte");
+    return {};
+  }
+  std::pair<std::string_view, bool> const fields[] = {
+      {"server_name", !t.server_name.empty()},
+      {"ca_file", !t.ca_file.empty()},
+      {"certificate_file", !t.certificate_file.empty()},
+      {"key_file", !t.key_file.empty()},
+      {"key_password", !t.key_password.empty()},
+      {"minimum", t.minimum != tls_version::v1_2},
+      {"insecure_skip_verification", t.insecure_skip_verification},
+  };
+  for (auto const& [name, set] : fields) {
+    if (set)
+      return wrong(fmt::format("tls.{} is set, but nothing is encrypted: set tls.enabled too, or use "
+                               "a rediss:// URL",
+                               name));
+  }
+  return {};
+}
+
 result<void> check(client_options const& o) {
   constexpr duration shortest = 1us;
   constexpr duration longest = 1h;
@@ -64,6 +97,10 @@ result<void> check(client_options const& o) {
   if (!printable_word(o.login.client_name)) {
     return wrong("login.client_name must be printable ASCII without spaces");
   }
+  if (o.credentials && !o.login.password.empty()) {
+    return wrong("login.password is set, in the URL perhaps, beside credentials");
+  }
+  if (auto const ok = check_tls(o); !ok) return ok;
   if (o.address.unix_path.size() > 107) return wrong("address.unix_path is longer than 107 bytes");
   if (o.address.unix_path.find('\0') != std::string::npos)
     return wrong("address.unix_path contains a zero byte");
@@ -94,6 +131,7 @@ result<client_options> client_options::resolved() const {
       if (out.login.user.empty()) out.login.user = parsed->user;
       out.login.password = parsed->password;
     }
+    if (parsed->tls) out.tls.enabled = true;
     if (out.login.database == 0) out.login.database = parsed->database;
   }
   if (out.address.host.empty()) out.address.host = "127.0.0.1";

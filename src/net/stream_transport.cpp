@@ -5,22 +5,19 @@
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/post.hpp>
 
 namespace redoubt::detail {
-
-errc connect_error(boost::system::error_code const& error) noexcept {
-  if (error == asio::error::connection_refused) return errc::connection_refused;
-  if (error == boost::system::errc::no_such_file_or_directory) return errc::connection_refused;
-  if (error == asio::error::timed_out) return errc::connect_timeout;
-  return errc::connect_failed;
-}
 
 stream_transport::stream_transport(executor_type strand, client_options const& options)
     : strand_(strand),
       where_(options.address),
+      resolver_(options.resolver),
       socket_(strand) {}
 
-void stream_transport::async_resolve(name_resolver::handler handler) {
+stream_transport::~stream_transport() { close(); }
+
+void stream_transport::async_resolve(std::function<void(errc, addresses)> handler) {
   addresses known;
   if (!where_.unix_path.empty()) {
     known.emplace_back(asio::local::stream_protocol::endpoint(where_.unix_path));
@@ -30,20 +27,14 @@ void stream_transport::async_resolve(name_resolver::handler handler) {
     if (!not_numeric) known.emplace_back(asio::ip::tcp::endpoint(numeric, where_.port));
   }
   if (known.empty()) {
-    name_resolver::of(strand_).resolve(where_.host, where_.port, strand_, std::move(handler));
+    look_up_ = name_resolver::of(strand_).resolve(
+        resolver_, where_.host, where_.port, strand_,
+        [h = std::move(handler)](errc code, name_resolver::addresses found) {
+          h(code, addresses(found.begin(), found.end()));
+        });
   } else {
     asio::post(strand_, [h = std::move(handler), known] { h(errc::unspecified, known); });
   }
-}
-
-void stream_transport::open(addresses::value_type const& where, boost::system::error_code& error) {
-  close();
-  auto const family = where.protocol().family();
-  socket_.open(where.protocol(), error);
-  if (!error) socket_.non_blocking(true, error);  // for write_now
-  if (error || family == AF_UNIX) return;
-  boost::system::error_code ignored;  // a socket without the option still works
-  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
 }
 
 std::size_t stream_transport::write_now(asio::const_buffer bytes, boost::system::error_code& error) {
@@ -53,6 +44,8 @@ std::size_t stream_transport::write_now(asio::const_buffer bytes, boost::system:
 }
 
 void stream_transport::close() noexcept {
+  look_up_ = nullptr;
+  if (auto const under_way = dial_.lock()) under_way->abandon();
   boost::system::error_code ignored;
   socket_.close(ignored);
 }

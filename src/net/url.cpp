@@ -142,16 +142,16 @@ result<url_parts> parse_url(std::string_view url) {
   constexpr std::string_view unix_scheme = "unix://";
   constexpr std::string_view tcp_scheme = "redis://";
   if (url.starts_with(unix_scheme)) return parse_unix(url.substr(unix_scheme.size()));
-  if (url.starts_with("rediss://")) {
-    return wrong("url: scheme rediss:// (TLS) is not supported by this build; use redis:// or unix://");
-  }
-  if (!url.starts_with(tcp_scheme)) return wrong("url: scheme must be redis:// or unix://");
-
-  auto rest = url.substr(tcp_scheme.size());
+  constexpr std::string_view tls_scheme = "rediss://";
   url_parts out;
+  out.tls = url.starts_with(tls_scheme);
+  auto const scheme = out.tls ? tls_scheme : tcp_scheme;
+  if (!url.starts_with(scheme)) return wrong("url: scheme must be redis://, rediss:// or unix://");
+
+  auto rest = url.substr(scheme.size());
   if (auto const query = rest.find('?'); query != std::string_view::npos) {
     return wrong(
-        fmt::format("url: '?' at position {}: redis:// takes no parameters", query + tcp_scheme.size()));
+        fmt::format("url: '?' at position {}: {} takes no parameters", query + scheme.size(), scheme));
   }
   auto const slash = rest.find('/');
   auto authority = rest.substr(0, slash);

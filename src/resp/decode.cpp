@@ -17,9 +17,22 @@ std::string_view kind_of(reply const& r) noexcept {
   return "an array";
 }
 
-/// Redis answers an unknown command with its arguments; those are keys and values, and no business of a log.
-std::string_view without_arguments(std::string_view text) noexcept {
-  return text.substr(0, text.find(", with args beginning with"));
+/// Redis repeats arguments in its errors, in quotation marks: passwords, keys and values, which are no
+/// business of a log. What stands between the first mark and the last of its kind is left out, unless it is
+/// one of Redis' own words; an apostrophe, as in "can't", is no mark.
+std::string without_arguments(std::string_view text) {
+  text = text.substr(0, text.find(", with args beginning with"));
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    auto const mark = text[i];
+    if (mark != '\'' && mark != '`' && mark != '"') continue;
+    if (i > 0 && text[i - 1] != ' ' && text[i - 1] != '(') continue;
+    auto const last = text.rfind(mark);
+    auto const content = text.substr(i + 1, last > i ? last - i - 1 : text.npos);
+    auto const behind = last > i ? text.substr(last + 1) : std::string_view();
+    if (content == "maxmemory" || content == "no" || behind.starts_with(" command")) break;
+    return std::string(text.substr(0, i)).append("'...'").append(behind);
+  }
+  return std::string(text);
 }
 
 }  // namespace

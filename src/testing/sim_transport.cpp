@@ -186,11 +186,15 @@ void world_core::pump(sim_host& h) {
   }
 }
 
-std::shared_ptr<redoubt::detail::connection> sim_connection_factory::make(
+std::vector<std::shared_ptr<redoubt::detail::connection>> sim_connection_factory::make(
     asio::any_io_executor const& executor, client_options const& options,
-    std::shared_ptr<redoubt::detail::load_gate> gate) {
-  return std::make_shared<redoubt::detail::basic_connection<sim_transport>>(executor, options,
-                                                                            std::move(gate), core_.random());
+    std::shared_ptr<redoubt::detail::load_gate> const& gate) {
+  std::vector<std::shared_ptr<redoubt::detail::connection>> out;
+  for (std::uint32_t i = 0; i < options.connections; ++i) {
+    out.push_back(std::make_shared<redoubt::detail::basic_connection<sim_transport>>(executor, options, gate,
+                                                                                     core_.random()));
+  }
+  return out;
 }
 
 }  // namespace detail
@@ -212,14 +216,11 @@ void sim_transport::async_resolve(std::function<void(errc, addresses)> done) {
            });
 }
 
-std::size_t sim_transport::adopt(addresses found) {
-  addresses_ = std::move(found);
-  return addresses_.size();
-}
+void sim_transport::adopt(addresses found) { addresses_ = std::move(found); }
 
-void sim_transport::async_connect(std::size_t address, std::function<void(errc)> done) {
+void sim_transport::async_connect(time_point, std::function<void(errc)> done) {
   close();
-  auto& host = core_.host(addresses_[address]);
+  auto& host = core_.host(addresses_.front());
   link_ = std::make_shared<detail::sim_link>(core_, host, strand_);
   if (core_.happens(core_.faults.connect_hangs_ppm)) return;
   bool const refused = core_.happens(core_.faults.refuse_ppm);

@@ -105,9 +105,9 @@ class sim_connection_factory final : public redoubt::detail::connection_factory 
   sim_connection_factory(asio::execution_context& context, world_core& core)
       : redoubt::detail::connection_factory(context),
         core_(core) {}
-  [[nodiscard]] std::shared_ptr<redoubt::detail::connection> make(
+  [[nodiscard]] std::vector<std::shared_ptr<redoubt::detail::connection>> make(
       asio::any_io_executor const& executor, client_options const& options,
-      std::shared_ptr<redoubt::detail::load_gate> gate) override;
+      std::shared_ptr<redoubt::detail::load_gate> const& gate) override;
 
  private:
   world_core& core_;

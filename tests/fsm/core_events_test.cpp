@@ -43,9 +43,7 @@ TEST(core_events, C30_every_attempt_ends_in_one_event_and_so_does_every_connecti
   while (kills < 300) {
     auto const t = l.get("k");
     switch (l.core->snapshot().state) {
-      case link_state::resolving:
-        random.chance(1, 10) ? l.failed(errc::resolve_failed) : l.resolved(2);
-        break;
+      case link_state::resolving: random.chance(1, 10) ? l.failed(errc::resolve_failed) : l.resolved(); break;
       case link_state::connecting: random.chance(1, 4) ? l.failed() : l.connected(); break;
       case link_state::handshaking:
         if (random.chance(1, 8)) {

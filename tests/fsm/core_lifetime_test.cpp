@@ -77,22 +77,6 @@ TEST(core_lifetime, C23_one_attempt_on_behalf_of_a_call_and_no_wait) {
   EXPECT_EQ(l.count(action::connect), 1u) << "nobody asks, nothing is done";
 }
 
-TEST(core_lifetime, C50_every_address_is_tried) {
-  scripted_link l({.timeouts = {.connect = 300ms, .attempt = 100ms, .call = 400ms}});
-  auto const t = l.get("k");
-  l.resolved(3);
-  l.failed();
-  EXPECT_EQ(l.last(action::connect)->address, 1u);
-  l.advance(150ms);
-  EXPECT_EQ(l.last(action::connect)->address, 2u) << "a silent one has its share of the time only";
-  l.connected();
-  l.written();
-  l.receive("+OK\r\n+PONG\r\n");
-  l.answer(bulk("v"));
-  EXPECT_EQ(t->value.as_string(), "v");
-  EXPECT_EQ(l.core->snapshot().attempts, 1u);
-}
-
 TEST(core_lifetime, results_of_an_ended_attempt_do_nothing) {
   scripted_link l;
   (void)l.get("k");
@@ -104,9 +88,11 @@ TEST(core_lifetime, results_of_an_ended_attempt_do_nothing) {
   l.make_ready();
   l.written();
   auto const before = l.log.size();
-  l.core->on_resolved(old, 2);
+  l.core->on_resolved(old);
   l.core->on_attempt_failed(old, errc::connect_failed);
   l.core->on_connected(old);
+  l.core->on_secured(old);
+  l.core->on_credentials(old, redoubt::credentials{});
   l.core->on_written(old, 5);
   l.core->on_read(old, "HTTP/1.1 400\r\n");
   l.core->on_broken(old);

@@ -28,28 +28,31 @@ void require(bool ok, char const* what) {
   if (!ok) throw std::logic_error(what);
 }
 
-redoubt::lifecycle_options options() {
+redoubt::lifecycle_options options(bool secure) {
   redoubt::lifecycle_options out;
   out.connect_timeout = 100ms;
   out.stall_limit = 300ms;
   out.reconnect = {.base = 10ms, .cap = 40ms};
   out.refused_pause = 100ms;
+  out.secure = secure;
   return out;
 }
 
-constexpr std::array names{"demand", "resolved",    "failed",  "connected", "greeted",  "refused",
-                           "lost",   "lost_wanted", "stalled", "answer",    "retire",   "wake_up",
-                           "1ms",    "60ms",        "close",   "old_open",  "old_lost", "old_fail"};
+constexpr std::array names{"demand",      "resolved", "failed",   "connected", "greeted", "refused", "lost",
+                           "lost_wanted", "stalled",  "answer",   "retire",    "wake_up", "1ms",     "60ms",
+                           "close",       "old_open", "old_lost", "old_fail",  "secured"};
 
 class world {
  public:
+  explicit world(bool secure) : secure_(secure) {}
+
   bool apply(std::size_t what) {
     auto const state = life_.state();
     auto const epoch = life_.epoch();
     auto const stale = epoch == 0 ? 0 : epoch - 1;
     switch (what) {
       case 0: return took(life_.demand(now_));
-      case 1: return took(life_.on_resolved(epoch, 2, now_));
+      case 1: return took(life_.on_resolved(epoch, now_));
       case 2: return took(life_.on_attempt_failed(epoch, why(errc::connection_refused), now_));
       case 3: return took(life_.on_connected(epoch, now_));
       case 4: return took(life_.on_greeted(epoch, now_));
@@ -92,7 +95,8 @@ class world {
                        life_.on_refused(stale, why(errc::server_error), now_));
       case 17:
         return ignored(life_.on_attempt_failed(stale, why(errc::connect_failed), now_),
-                       life_.on_resolved(stale, 3, now_));
+                       life_.on_resolved(stale, now_));
+      case 18: return took(life_.on_secured(epoch, now_));
       default: return false;
     }
   }
@@ -105,7 +109,7 @@ class world {
     require(s.attempts - s.readied - s.failed <= (closed() ? s.attempts : 1), "one attempt at a time");
     auto const next = life_.next_wakeup();
     bool const limited = life_.state() == link_state::resolving || life_.state() == link_state::connecting ||
-                         life_.state() == link_state::handshaking;
+                         life_.state() == link_state::securing || life_.state() == link_state::handshaking;
     require(next.has_value() == limited, "a timer exactly while the peer is waited for");
     if (next) require(*next <= now_ + 300ms, "every wait has an end");
     auto const no = life_.rejection(now_);
@@ -149,7 +153,8 @@ class world {
           answered_ = false;
           last_attempt_ = now_;
           break;
-        case link_action::kind::connect: require(a.address < 2, "an address that exists"); break;
+        case link_action::kind::connect: require(a.until >= now_, "time is left"); break;
+        case link_action::kind::secure: require(secure_, "nobody asked for TLS"); break;
         case link_action::kind::open: require(life_.state() == link_state::ready, "open means ready"); break;
         case link_action::kind::fail_waiting:
           require(life_.cause().code != errc::unspecified, "calls fail with a reason");
@@ -162,7 +167,8 @@ class world {
     return !actions.empty();
   }
 
-  lifecycle life_{options(), 3};
+  bool secure_;
+  lifecycle life_{options(secure_), 3};
   time_point now_{1h};
   std::uint64_t attempts_ = 0;
   std::uint64_t newest_ = 0;
@@ -188,13 +194,13 @@ void explore(world const& from, int depth) {
   }
 }
 
-TEST(lifecycle_explore, every_sequence_keeps_the_rules) {
+void explore_all(bool secure) {
   int depth = 9;
   if (auto const* more = std::getenv("REDOUBT_EXPLORE_DEPTH")) depth += std::atoi(more);
   nodes = 0;
   path.clear();
   try {
-    explore(world(), depth);
+    explore(world(secure), depth);
   } catch (std::logic_error const& broken) {
     std::string text;
     for (auto const step : path) text += std::string(" ") + names[step];
@@ -203,5 +209,9 @@ TEST(lifecycle_explore, every_sequence_keeps_the_rules) {
   std::printf("%zu sequences\n", nodes);
   EXPECT_GT(nodes, 100'000u);
 }
+
+TEST(lifecycle_explore, every_sequence_keeps_the_rules) { explore_all(false); }
+
+TEST(lifecycle_explore, C19_with_tls_too) { explore_all(true); }
 
 }  // namespace

@@ -146,7 +146,7 @@ TEST(lifecycle, C80_closes_in_every_state_and_stays_closed) {
       [](link_rig& r) { (void)r.demand(); },
       [](link_rig& r) {
         (void)r.demand();
-        (void)r.resolved(3);
+        (void)r.resolved();
       },
       [](link_rig& r) {
         (void)r.demand();
@@ -194,7 +194,7 @@ TEST(lifecycle, huge_limits_do_not_overflow) {
   link_rig r(o);
   (void)r.demand();
   EXPECT_EQ(r.life.next_wakeup(), time_point::max());
-  (void)r.resolved(3);
+  (void)r.resolved();
   (void)r.connected();
   EXPECT_EQ(r.life.next_wakeup(), time_point::max());
   EXPECT_EQ(r.on_time(true), kinds{});

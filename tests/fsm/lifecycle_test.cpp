@@ -116,9 +116,10 @@ TEST(lifecycle, results_of_an_older_epoch_are_ignored) {
   r.now += 10ms;
   (void)r.demand();
   auto const state = r.life.state();
-  EXPECT_TRUE(r.life.on_resolved(old, 1, r.now).empty());
+  EXPECT_TRUE(r.life.on_resolved(old, r.now).empty());
   EXPECT_TRUE(r.life.on_attempt_failed(old, why(errc::connect_failed), r.now).empty());
   EXPECT_TRUE(r.life.on_connected(old, r.now).empty());
+  EXPECT_TRUE(r.life.on_secured(old, r.now).empty());
   EXPECT_TRUE(r.life.on_greeted(old, r.now).empty());
   EXPECT_TRUE(r.life.on_refused(old, why(errc::server_error), r.now).empty());
   EXPECT_TRUE(r.life.on_lost(old, why(errc::connection_lost), true, r.now).empty());
@@ -164,31 +165,79 @@ TEST(lifecycle, C15_a_look_up_that_hangs_ends_at_the_limit) {
   EXPECT_EQ(r.life.cause().phase, phase::resolve);
 }
 
-TEST(lifecycle, C50_a_refused_address_is_followed_by_the_next_at_once) {
+TEST(lifecycle, C50_the_addresses_have_what_the_look_up_has_left_of_the_time) {
   link_rig r;
   (void)r.demand();
-  (void)r.resolved(2);
-  auto const actions = r.life.on_attempt_failed(r.life.epoch(), why(errc::connection_refused), r.now);
-  EXPECT_EQ(kinds_of(actions), (kinds{kind::drop, kind::connect}));
-  EXPECT_EQ((actions.begin() + 1)->address, 1u);
-  EXPECT_EQ(r.connected(), kinds{kind::greet});
-  EXPECT_EQ(r.life.snapshot().attempts, 1u);
-  EXPECT_EQ(r.life.snapshot().failed, 0u);
+  auto const begun = r.now;
+  r.now += 60ms;
+  auto const actions = r.life.on_resolved(r.life.epoch(), r.now);
+  ASSERT_EQ(kinds_of(actions), kinds{kind::connect});
+  EXPECT_EQ(actions.begin()->until, begun + 100ms);
 }
 
-TEST(lifecycle, C50_silent_addresses_share_the_time_and_the_last_one_ends_the_attempt) {
-  link_rig r({.connect_timeout = 300ms});
+TEST(lifecycle, C19_the_tls_handshake_comes_before_the_other_and_has_a_limit) {
+  link_rig r({.stall_limit = 700ms, .secure = true});
   (void)r.demand();
-  auto const begun = r.now;
-  (void)r.resolved(6);
-  for (int address = 1; address < 6; ++address) {
-    EXPECT_EQ(r.life.next_wakeup(), begun + address * 50ms);
-    r.now = *r.life.next_wakeup();
-    EXPECT_EQ(r.on_time(true), (kinds{kind::drop, kind::connect}));
+  (void)r.resolved();
+  EXPECT_EQ(r.connected(), kinds{kind::secure});
+  EXPECT_EQ(r.life.state(), link_state::securing);
+  EXPECT_EQ(r.life.waiting_phase(), phase::tls);
+  EXPECT_EQ(r.life.next_wakeup(), r.now + 700ms);
+  EXPECT_EQ(r.greeted(), kinds{}) << "not yet";
+  EXPECT_EQ(r.connected(), kinds{}) << "twice";
+  r.now += 100ms;
+  EXPECT_EQ(r.secured(), kinds{kind::greet});
+  EXPECT_EQ(r.life.waiting_phase(), phase::handshake);
+  EXPECT_EQ(r.secured(), kinds{}) << "twice";
+  EXPECT_EQ(r.greeted(), kinds{kind::open});
+  EXPECT_EQ(r.life.snapshot().readied, 1u);
+}
+
+TEST(lifecycle, C19_a_silent_tls_handshake_is_parked_and_then_tried_again) {
+  link_rig r({.stall_limit = 700ms, .secure = true});
+  (void)r.demand();
+  (void)r.resolved();
+  (void)r.connected();
+  r.now += 700ms;
+  EXPECT_EQ(r.on_time(true), (kinds{kind::drop, kind::resolve}));
+  EXPECT_EQ(r.life.cause().code, errc::connection_stalled);
+  EXPECT_EQ(r.life.cause().phase, phase::tls);
+}
+
+TEST(lifecycle, C74_a_certificate_that_is_not_trusted_pauses_like_a_wrong_password) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    for (bool const at_once : {true, false}) {  // TLS 1.3: our certificate is judged after its handshake
+      link_rig r({.secure = true}, seed);
+      (void)r.demand();
+      (void)r.resolved();
+      (void)r.connected();
+      if (at_once) {
+        EXPECT_EQ(r.failed(errc::tls_untrusted), (kinds{kind::drop, kind::fail_waiting}));
+      } else {
+        (void)r.secured();
+        EXPECT_EQ(r.did(r.life.on_refused(r.life.epoch(), why(errc::tls_untrusted), r.now)),
+                  (kinds{kind::drop, kind::fail_waiting}));
+      }
+      auto const no = r.life.rejection(r.now);
+      ASSERT_TRUE(no);
+      EXPECT_EQ(no->phase, phase::tls);
+      EXPECT_EQ(no->group(), redoubt::failure_class::misconfigured);
+      EXPECT_GE(no->retry_after, 500ms);
+      EXPECT_LE(no->retry_after, 1000ms);
+      EXPECT_EQ(r.life.snapshot().failed, 1u);
+    }
   }
-  r.now = *r.life.next_wakeup();
-  EXPECT_EQ(r.now, begun + 300ms);
-  EXPECT_EQ(r.on_time(true), (kinds{kind::drop, kind::fail_waiting}));
+}
+
+TEST(lifecycle, a_peer_that_does_not_speak_tls_is_met_like_one_that_refuses) {
+  link_rig r({.secure = true});
+  (void)r.demand();
+  (void)r.resolved();
+  (void)r.connected();
+  EXPECT_EQ(r.failed(errc::tls_failed), (kinds{kind::drop, kind::fail_waiting}));
+  EXPECT_EQ(r.life.cause().phase, phase::tls);
+  auto const no = r.life.rejection(r.now);
+  EXPECT_TRUE(!no || no->retry_after <= 10ms);
 }
 
 TEST(lifecycle, C49_every_attempt_resolves_again) {

@@ -100,7 +100,7 @@ class play {
   void attempt(std::uint8_t how) {
     switch (link_.core->snapshot().state) {
       case link_state::resolving:
-        how % 16 ? link_.resolved(1 + how % 2) : link_.failed(redoubt::errc::resolve_failed);
+        how % 16 ? link_.resolved() : link_.failed(redoubt::errc::resolve_failed);
         break;
       case link_state::connecting: how % 8 ? link_.connected() : link_.failed(); break;
       case link_state::handshaking:

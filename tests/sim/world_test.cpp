@@ -14,6 +14,34 @@ using redoubt::testing::world;
 
 client_options plain() { return {.url = "redis://redis:6379"}; }
 
+result<reply> ping(world& w, client& redis) {
+  return w.run([](client& c) -> asio::awaitable<result<reply>> {
+    co_return co_await c.async_call(command("PING"));
+  }(redis));
+}
+
+TEST(world_client, takes_the_url_of_production_without_tls_being_linked) {
+  world w(1);
+  client redis(w.get_executor(), {.url = "rediss://redis:6379"});
+  auto const got = ping(w, redis);
+  EXPECT_TRUE(got) << got.error();
+}
+
+struct provider final : credentials_provider {
+  void get(reply done) override { done(credentials{.password = "pw"}); }
+};
+
+TEST(world_client, asks_its_provider_for_credentials) {
+  world w(1);
+  auto options = plain();
+  options.credentials = std::make_shared<provider>();
+  client redis(w.get_executor(), options);
+  auto const got = ping(w, redis);
+  ASSERT_FALSE(got) << "the server has no password";
+  EXPECT_EQ(got.error().phase, phase::handshake);
+  EXPECT_EQ(got.error().command.view(), "AUTH");
+}
+
 TEST(world_client, answers_in_virtual_time) {
   world w(1);
   client redis(w.get_executor(), plain());

@@ -48,11 +48,12 @@ struct link_rig {
     return kinds_of(actions);
   }
   kinds demand() { return did(life.demand(now)); }
-  kinds resolved(std::size_t n = 1) { return did(life.on_resolved(life.epoch(), n, now)); }
+  kinds resolved() { return did(life.on_resolved(life.epoch(), now)); }
   kinds failed(errc code = errc::connection_refused) {
     return did(life.on_attempt_failed(life.epoch(), why(code), now));
   }
   kinds connected() { return did(life.on_connected(life.epoch(), now)); }
+  kinds secured() { return did(life.on_secured(life.epoch(), now)); }
   kinds greeted() { return did(life.on_greeted(life.epoch(), now)); }
   kinds lost(bool wanted = false, errc code = errc::connection_lost) {
     return did(life.on_lost(life.epoch(), why(code), wanted, now));

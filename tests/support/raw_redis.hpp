@@ -37,7 +37,7 @@ class raw_redis {
 
   /// Sends a command and reads its reply; "<nothing>" when there is none, "<closed>" at the end of the
   /// connection.
-  std::string call(std::vector<std::string> const& words,
+  std::string call(std::vector<std::string> const& command,
                    std::chrono::milliseconds limit = std::chrono::milliseconds(5000));
 
   /// Waits for the end of the connection; true when it came. Bytes that arrive meanwhile stay readable by

@@ -28,19 +28,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-int free_port() {
-  int const fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* const generic = reinterpret_cast<sockaddr*>(&address);
-  bool const ok = fd >= 0 && ::bind(fd, generic, size) == 0 && ::getsockname(fd, generic, &size) == 0;
-  if (fd >= 0) ::close(fd);
-  if (!ok) throw std::system_error(errno, std::generic_category(), "no free port");
-  return ntohs(address.sin_port);
-}
-
 std::filesystem::path temporary_folder() {
   auto pattern = (std::filesystem::temp_directory_path() / "redoubt-redis-XXXXXX").string();
   if (::mkdtemp(pattern.data()) == nullptr) {
@@ -62,6 +49,19 @@ std::filesystem::path temporary_folder() {
 }
 
 }  // namespace
+
+int free_port() {
+  int const fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  bool const ok = fd >= 0 && ::bind(fd, generic, size) == 0 && ::getsockname(fd, generic, &size) == 0;
+  if (fd >= 0) ::close(fd);
+  if (!ok) throw std::system_error(errno, std::generic_category(), "no free port");
+  return ntohs(address.sin_port);
+}
 
 real_redis::real_redis(std::vector<std::string> arguments)
     : arguments_(std::move(arguments)),

@@ -12,6 +12,9 @@
 
 namespace redoubt::test_support {
 
+/// A port of 127.0.0.1 that nobody listens at now.
+[[nodiscard]] int free_port();
+
 /// One redis-server process. Started by the constructor, ended and cleaned up by the destructor. Without
 /// persistence unless the arguments say otherwise. Throws `std::runtime_error` when the server cannot be
 /// started. Not thread-safe.

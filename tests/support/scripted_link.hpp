@@ -38,9 +38,8 @@ using ticket = std::shared_ptr<outcome>;
 
 /// What the core asked for.
 struct port_action {
-  enum class kind { resolve, connect, read, write, drop } what;
+  enum class kind { resolve, connect, secure, ask, read, write, drop } what;
   std::uint64_t epoch = 0;
-  std::size_t address = 0;
   std::string bytes;
 };
 
@@ -153,11 +152,17 @@ class scripted_link final : public redoubt::detail::link_port, public redoubt::e
   }
   [[nodiscard]] std::uint64_t epoch() const { return epoch_; }
 
-  void resolved(std::size_t addresses = 1) {
-    input([&](auto& c) { c.on_resolved(epoch_, addresses); });
+  void resolved() {
+    input([&](auto& c) { c.on_resolved(epoch_); });
   }
-  void failed(redoubt::errc code = redoubt::errc::connection_refused) {
-    input([&](auto& c) { c.on_attempt_failed(epoch_, code); });
+  void failed(redoubt::errc code = redoubt::errc::connection_refused, std::string_view note = {}) {
+    input([&](auto& c) { c.on_attempt_failed(epoch_, code, note); });
+  }
+  void secured() {
+    input([&](auto& c) { c.on_secured(epoch_); });
+  }
+  void credentials(std::optional<redoubt::credentials> const& who) {
+    input([&](auto& c) { c.on_credentials(epoch_, who); });
   }
   void connected() {
     input([&](auto& c) { c.on_connected(epoch_); });
@@ -177,8 +182,8 @@ class scripted_link final : public redoubt::detail::link_port, public redoubt::e
     input([&](auto& c) { c.on_read(epoch_, bytes); });
   }
   /// The server ends the connection.
-  void broken() {
-    input([&](auto& c) { c.on_broken(epoch_); });
+  void broken(redoubt::errc code = redoubt::errc::connection_lost, std::string_view note = {}) {
+    input([&](auto& c) { c.on_broken(epoch_, code, note); });
   }
 
   [[nodiscard]] std::size_t unwritten() const noexcept { return unwritten_; }
@@ -249,13 +254,13 @@ class scripted_link final : public redoubt::detail::link_port, public redoubt::e
 
   // --- link_port ---
   [[nodiscard]] redoubt::time_point now() const noexcept override { return time; }
-  void resolve(std::uint64_t epoch) override { note({action::resolve, epoch, 0, {}}); }
-  void connect(std::uint64_t epoch, std::size_t address) override {
-    note({action::connect, epoch, address, {}});
-  }
+  void resolve(std::uint64_t epoch) override { note({action::resolve, epoch, {}}); }
+  void connect(std::uint64_t epoch, redoubt::time_point) override { note({action::connect, epoch, {}}); }
+  void secure(std::uint64_t epoch) override { note({action::secure, epoch, {}}); }
+  void ask_credentials(std::uint64_t epoch) override { note({action::ask, epoch, {}}); }
   void read(std::uint64_t epoch) override {
     EXPECT_FALSE(std::exchange(reading_, true)) << "two reads at once";
-    note({action::read, epoch, 0, {}});
+    note({action::read, epoch, {}});
   }
   void write(std::uint64_t epoch, std::string_view bytes) override {
     EXPECT_FALSE(std::exchange(writing_, true)) << "two writes at once";
@@ -265,13 +270,13 @@ class scripted_link final : public redoubt::detail::link_port, public redoubt::e
     if (unwritten_ == 0 && greeted_) sent += bytes;
     greeted_ = true;
     unwritten_ = bytes.size();
-    note({action::write, epoch, 0, std::string(bytes)});
+    note({action::write, epoch, std::string(bytes)});
   }
   void drop() noexcept override {
     reading_ = writing_ = greeted_ = false;
     unwritten_ = 0;
     sent_at_drop = sent.size();
-    log.push_back({action::drop, 0, 0, {}});
+    log.push_back({action::drop, 0, {}});
   }
   void arm(redoubt::time_point when) override { armed = when; }
   void disarm() noexcept override { armed.reset(); }

@@ -95,6 +95,7 @@ scripted_server::scripted_server(script behaviour, scripted_options options)
     if (::mkdtemp(pattern.data()) == nullptr) broken("mkdtemp");
     path_ = pattern + "/socket";
   }
+  port_ = options_.port;
   bind_socket();
   listening_ = !options_.refusing;
   accepting_ = !options_.backlog_full;

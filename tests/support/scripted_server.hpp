@@ -105,6 +105,8 @@ struct scripted_options {
   bool refusing = false;
   /// Accept nothing, and let nothing in: the queue of waiting connections has length 0 and is full.
   bool backlog_full = false;
+  /// Of the loopback address; 0: any that is free.
+  std::uint16_t port = 0;
 };
 
 /// See the head of this file. The destructor ends every script and joins its thread. Thread-safe.

@@ -120,11 +120,13 @@ class stub_factory final : public redoubt::detail::connection_factory {
   stub_factory(asio::execution_context& context, std::vector<std::shared_ptr<stub_connection>>& made)
       : connection_factory(context),
         made_(made) {}
-  std::shared_ptr<redoubt::detail::connection> make(asio::any_io_executor const& executor,
-                                                    client_options const&,
-                                                    std::shared_ptr<load_gate> gate) override {
-    made_.push_back(std::make_shared<stub_connection>(executor, std::move(gate)));
-    return made_.back();
+  std::vector<std::shared_ptr<redoubt::detail::connection>> make(
+      asio::any_io_executor const& executor, client_options const& options,
+      std::shared_ptr<load_gate> const& gate) override {
+    for (std::uint32_t i = 0; i < options.connections; ++i) {
+      made_.push_back(std::make_shared<stub_connection>(executor, gate));
+    }
+    return {made_.begin(), made_.end()};
   }
 
  private:

@@ -131,6 +131,25 @@ TEST(client_state, calls_take_turns_on_several_connections) {
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(r.to(i).seen.size(), 3u);
 }
 
+TEST(client_state, C74_without_the_component_tls_a_client_that_needs_it_is_not_made) {
+  asio::io_context io;
+  for (bool const by_url : {true, false}) {
+    client_options o;
+    if (by_url) {
+      o.url = "rediss://:S3cr3t@h";
+    } else {
+      o.tls.enabled = true;
+    }
+    try {
+      client never(io, o);
+      ADD_FAILURE() << "made";
+    } catch (std::invalid_argument const& e) {
+      EXPECT_NE(std::string_view(e.what()).find("redoubt::enable_tls()"), std::string_view::npos) << e.what();
+      EXPECT_EQ(std::string_view(e.what()).find("S3cr3t"), std::string_view::npos);
+    }
+  }
+}
+
 TEST(client_state, bad_options_are_named_by_the_constructor) {
   boost::asio::io_context io;
   client_options o;

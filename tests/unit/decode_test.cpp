@@ -214,6 +214,26 @@ TEST(to_failure, C73_leaves_out_the_arguments_that_redis_echoes) {
   }
 }
 
+TEST(to_failure, C73_leaves_out_what_redis_repeats_in_quotation_marks) {
+  for (auto const* line :
+       {"ERR Error in ACL SETUSER modifier 'S3cr3t': Syntax error",
+        "ERR Unknown option or number of arguments for CONFIG SET - 'S3cr3t'",
+        "ERR unknown subcommand 'S3cr3t'. Try CLIENT HELP.",
+        "ERR CONFIG SET failed (possibly related to argument 'S3cr3t') - can't set",
+        "ERR Error compiling script (new function): user_script:1: '=' expected near 'S3cr3t' ",
+        "ERR it's `a`S3cr3t`", "ERR 'S3cr3t", "ERR \"S3cr3t\"", "ERR unknown command 'S3cr3t'"}) {
+    auto const f = redoubt::to_failure(redoubt::parse_server_error(line));
+    EXPECT_EQ(f.message().find("S3cr3t"), std::string::npos) << f.message();
+    EXPECT_NE(f.message().find("'...'"), std::string::npos) << f.message();
+  }
+  for (auto const* line : {"READONLY You can't write against a read only replica.",
+                           "OOM command not allowed when used memory > 'maxmemory'.",
+                           "ERR invalid expire time in 'set' command", "NOSCRIPT No matching script."}) {
+    auto const f = redoubt::to_failure(redoubt::parse_server_error(line));
+    EXPECT_EQ(f.detail->server_text, line) << "nothing of ours stands there";
+  }
+}
+
 TEST(reply, prints_in_the_manner_of_redis_cli) {
   std::ostringstream out;
   out << list(integer(1), text("a"), reply(), status("OK"), error("ERR x"), list());

@@ -27,7 +27,7 @@ using redoubt::failure_detail;
 using redoubt::phase;
 using redoubt::server_errc;
 
-constexpr auto last_code = errc::remote_rejected;
+constexpr auto last_code = errc::no_credentials;
 constexpr auto last_server_code = server_errc::nogroup;
 
 std::vector<errc> codes() {
@@ -72,6 +72,9 @@ std::map<errc, failure_class> const own_classes{
     {errc::remote_failed, failure_class::unavailable},
     {errc::remote_throttled, failure_class::saturated},
     {errc::remote_rejected, failure_class::caller_error},
+    {errc::tls_failed, failure_class::unavailable},
+    {errc::tls_untrusted, failure_class::misconfigured},
+    {errc::no_credentials, failure_class::unavailable},
 };
 
 TEST(failure, every_code_has_its_class) {

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <limits>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,10 @@ TEST(options, defaults_are_those_of_the_documentation) {
   EXPECT_EQ(r->login.database, 0u);
   EXPECT_EQ(r->endpoint_text(), "127.0.0.1:6379");
 }
+
+struct nobody final : redoubt::credentials_provider {
+  void get(reply) override {}
+};
 
 struct bad {
   std::string_view field;  ///< What the message must name.
@@ -95,6 +100,28 @@ std::vector<bad> bad_options() {
   out.push_back(
       {"address.unix_path", [](client_options& o) { o.address.unix_path = std::string("/a\0b", 4); }});
   out.push_back({"address.host", [](client_options& o) { o.address.host = std::string("h\0x", 3); }});
+  out.push_back({"login.password", [](client_options& o) { o.credentials = std::make_shared<nobody>(); }});
+  auto const tls = [&out](std::string_view field, auto set) {
+    out.push_back({field, [set](client_options& o) { set(o.tls); }});
+  };
+  using redoubt::tls_options;
+  // Without tls.enabled.
+  tls("tls.server_name", [](tls_options& t) { t.server_name = "h"; });
+  tls("tls.ca_file", [](tls_options& t) { t.ca_file = "ca.pem"; });
+  tls("tls.certificate_file", [](tls_options& t) { t.certificate_file = "own.pem"; });
+  tls("tls.key_file", [](tls_options& t) { t.key_file = "own.key"; });
+  tls("tls.key_password", [](tls_options& t) { t.key_password = "S3cr3t-key"; });
+  tls("tls.minimum", [](tls_options& t) { t.minimum = redoubt::tls_version::v1_3; });
+  tls("tls.insecure_skip_verification", [](tls_options& t) { t.insecure_skip_verification = true; });
+  // With it.
+  tls("tls.key_file", [](tls_options& t) { t = {.enabled = true, .key_file = "own.key"}; });
+  tls("tls.key_password", [](tls_options& t) { t = {.enabled = true, .key_password = "S3cr3t-key"}; });
+  tls("tls.server_name",
+      [](tls_options& t) { t = {.enabled = true, .server_name = std::string("h\0x", 3)}; });
+  out.push_back({"tls.enabled", [](client_options& o) {
+                   o.tls.enabled = true;
+                   o.address.unix_path = "/run/redis.sock";
+                 }});
   out.push_back({"url", [](client_options& o) { o.url = "redis://u:S3cr3t@h:0"; }});
   out.push_back({"url", [](client_options& o) { o.url = "nonsense S3cr3t"; }});
   return out;
@@ -172,6 +199,22 @@ TEST(options, a_password_of_one_place_is_not_mixed_with_the_user_of_another) {
   o.login.password = "own";
   EXPECT_EQ(o.resolved()->login.user, "") << "the field's password belongs to the default user";
   EXPECT_EQ(o.resolved()->login.password, "own");
+}
+
+TEST(options, a_rediss_url_asks_for_tls_and_a_field_can_too) {
+  client_options o;
+  o.url = "rediss://u:pw@h:6380/2";
+  o.tls.ca_file = "ca.pem";
+  auto const r = o.resolved();
+  ASSERT_TRUE(r) << r.error();
+  EXPECT_TRUE(r->tls.enabled);
+  EXPECT_EQ(r->address.host, "h");
+  EXPECT_EQ(r->login.password, "pw");
+  o.url = "redis://h";
+  o.tls.enabled = true;
+  EXPECT_TRUE(o.resolved()->tls.enabled);
+  o.tls = {};
+  EXPECT_FALSE(o.resolved()->tls.enabled);
 }
 
 TEST(options, a_unix_socket_needs_no_host) {

@@ -69,6 +69,18 @@ TEST(url, plain_forms) {
   EXPECT_EQ(parse_url("redis://@h")->host, "h");
 }
 
+TEST(url, with_tls) {
+  auto const u = parse_url("rediss://ann:pw@cache.test:6380/3");
+  ASSERT_TRUE(u) << u.error();
+  EXPECT_TRUE(u->tls);
+  EXPECT_EQ(u->host, "cache.test");
+  EXPECT_EQ(u->port, 6380);
+  EXPECT_EQ(u->user, "ann");
+  EXPECT_EQ(u->database, 3u);
+  EXPECT_FALSE(parse_url("redis://cache.test")->tls);
+  EXPECT_FALSE(parse_url("unix:///a")->tls);
+}
+
 TEST(url, unix_sockets) {
   auto const u = parse_url("unix:///run/redis%20one.sock?db=5");
   ASSERT_TRUE(u) << u.error();
@@ -96,7 +108,10 @@ constexpr bad bad_urls[] = {
     {"redis:h", "scheme"},
     {"//u:S3cr3t@h", "scheme"},
     {"REDIS://u:S3cr3t@h", "scheme"},
-    {"rediss://u:S3cr3t@h", "TLS"},
+    {"rediss://u:S3cr3t@h:0", "port"},
+    {"rediss://u:S3cr3t@h?tls=no", "position"},
+    {"rediss:///run/S3cr3t", "host"},
+    {"redisss://u:S3cr3t@h", "scheme"},
     {"redis://", "host"},
     {"redis:///0", "host"},
     {"redis://u:S3cr3t@", "host"},

@@ -2,17 +2,17 @@
 //
 // The states of one connection, from nothing to ready and back:
 //
-//     idle -demand-> resolving -> connecting -> handshaking -> ready
-//      ^                 \____________|___________/              |
-//      |                        refused or failed                | lost, stalled, retired
-//      +--- backing_off <-------------+                          |
-//      +<--------------------------------------------------------+   (a waiting call demands the next attempt
-//      at once)
+//     idle -demand-> resolving -> connecting -> securing -> handshaking -> ready
+//      ^                 \____________|___________|___________/              |
+//      |                        refused or failed                            | lost, stalled, retired
+//      +--- backing_off <-------------+                                      |
+//      +<--------------------------------------------------------------------+   (a waiting call demands the
+//      next attempt at once)
 //
 // Refused and failed attempts back off; meanwhile calls are rejected at once. A silent server is not a
-// refused one: the handshake stays parked up to the stall limit, so that the first byte after a pause makes
-// the connection ready. Every attempt has an epoch; results of an older epoch are ignored. Connections are
-// made on demand, so an unused client does nothing at all.
+// refused one: both handshakes (TLS, where it is asked for, and Redis' own) stay parked up to the stall
+// limit, so that the first byte after a pause makes the connection ready. Every attempt has an epoch; results
+// of an older epoch are ignored. Connections are made on demand, so an unused client does nothing at all.
 #pragma once
 
 #include <array>
@@ -28,7 +28,16 @@
 namespace redoubt {
 
 /// See the head of this file.
-enum class link_state : std::uint8_t { idle, resolving, connecting, handshaking, ready, backing_off, closed };
+enum class link_state : std::uint8_t {
+  idle,
+  resolving,
+  connecting,
+  securing,  ///< The TLS handshake is under way.
+  handshaking,
+  ready,
+  backing_off,
+  closed,
+};
 
 /// The enumerator's name; never empty.
 [[nodiscard]] std::string_view to_string(link_state state) noexcept;
@@ -39,13 +48,15 @@ std::ostream& operator<<(std::ostream& out, link_state state);
 struct lifecycle_options {
   /// Limit of name look-up and connecting together. Default 100 ms.
   duration connect_timeout = std::chrono::milliseconds(100);
-  /// Limit of a silent handshake. Default 1 s.
+  /// Limit of a silent handshake, of TLS or of Redis. Default 1 s.
   duration stall_limit = std::chrono::seconds(1);
   /// Pause after a refused or failed connection: full jitter. Default base 10 ms, cap 250 ms.
   backoff_options reconnect{};
-  /// Pause after the server refused the handshake (wrong password, too many clients), and up to as much
-  /// again. Default 500 ms.
+  /// Pause after the server refused the handshake (wrong password, too many clients) or one side does not
+  /// trust the other's certificate, and up to as much again. Default 500 ms.
   duration refused_pause = std::chrono::milliseconds(500);
+  /// A TLS handshake comes before Redis' own. Default false.
+  bool secure = false;
 };
 
 /// What the driver must do next.
@@ -53,13 +64,14 @@ struct link_action {
   enum class kind : std::uint8_t {
     drop,          ///< Close the socket of every older epoch.
     resolve,       ///< Look the name up.
-    connect,       ///< Connect to address number `address`.
+    connect,       ///< Connect to one of the addresses, by `until`.
+    secure,        ///< Make the TLS handshake.
     greet,         ///< Send the handshake.
     open,          ///< Calls may be written.
     fail_waiting,  ///< End every waiting call with `lifecycle::cause()`.
   } what = kind::drop;
   std::uint64_t epoch = 0;
-  std::size_t address = 0;
+  time_point until{};  ///< With `connect`.
 };
 
 /// At most four actions, in order.
@@ -93,14 +105,16 @@ class lifecycle {
   /// A call waits for a connection.
   link_actions demand(time_point now);
 
-  /// The name has `addresses` addresses (at least 1).
-  link_actions on_resolved(std::uint64_t epoch, std::size_t addresses, time_point now);
-  /// Look-up or connect failed. `why` needs code and effect only.
+  /// The name has an address.
+  link_actions on_resolved(std::uint64_t epoch, time_point now);
+  /// Look-up, connect or TLS handshake failed. `why` needs code, effect and text only.
   link_actions on_attempt_failed(std::uint64_t epoch, failure why, time_point now);
   link_actions on_connected(std::uint64_t epoch, time_point now);
+  /// The TLS handshake succeeded.
+  link_actions on_secured(std::uint64_t epoch, time_point now);
   /// The handshake succeeded.
   link_actions on_greeted(std::uint64_t epoch, time_point now);
-  /// The server refused the handshake.
+  /// The server refused the handshake, or, with `errc::tls_untrusted`, our certificate.
   link_actions on_refused(std::uint64_t epoch, failure why, time_point now);
   /// The connection ended. `wanted`: calls wait for one.
   link_actions on_lost(std::uint64_t epoch, failure why, bool wanted, time_point now);
@@ -137,7 +151,8 @@ class lifecycle {
  private:
   link_actions attempt(time_point now);
   link_actions back_off(failure why, duration pause, time_point now);
-  link_actions connect_to(std::size_t address, time_point now);
+  link_actions greet(time_point now);
+  link_actions refuse(failure why, time_point now);
   link_actions again(bool wanted, time_point now);
 
   lifecycle_options options_;
@@ -146,10 +161,7 @@ class lifecycle {
   backoff retire_;
   link_state state_ = link_state::idle;
   std::uint64_t epoch_ = 0;
-  std::size_t addresses_ = 0;
-  std::size_t address_ = 0;
-  time_point attempt_end_{};
-  time_point limit_{};  // of the state, or of the current address
+  time_point limit_{};  // of the state; resolving and connecting have one together
   time_point retry_at_{};
   time_point retire_allowed_ = time_point::min();
   unsigned unproven_losses_ = 0;

@@ -21,6 +21,7 @@
 
 #include <redoubt/async/clock.hpp>
 #include <redoubt/net/connection_core.hpp>
+#include <redoubt/net/late_executor.hpp>
 
 namespace redoubt::detail {
 
@@ -39,6 +40,9 @@ class connection {
   virtual void list_pending(pending_handler done) = 0;
   [[nodiscard]] virtual connection_snapshot snapshot() const = 0;
 };
+
+/// A fresh seed, from the system's entropy.
+[[nodiscard]] std::uint64_t connection_seed();
 
 /// Completes every call of the list on its own executor; a handler that throws does not take the others with
 /// it.
@@ -70,22 +74,26 @@ class harvest {
 };
 
 /// See the head of this file. `Transport` offers: a constructor (strand, client_options const&); a type
-/// `addresses`; async_resolve(void(errc, addresses)); adopt(addresses), which keeps them and says how many
-/// there are; async_connect(number, void(errc)); in both `errc::unspecified` is success;
+/// `addresses`; async_resolve(void(errc, addresses)); adopt(addresses), which keeps them;
+/// async_connect(time_point, void(errc)), to any of them; in both `errc::unspecified` is success;
 /// async_read_some(buffer, void(error_code, std::size_t)); async_write_some(buffer, same); close(). It may
 /// offer write_now(buffer, error_code&), which writes what can be written without waiting and says how much
-/// that was.
+/// that was; async_secure(void(errc, std::string_view)), the TLS handshake, with a note when it fails; and
+/// explain(error_code), which gives `connection_core::on_broken` the reason why a read or write failed.
 template <class Transport>
 class basic_connection final : public connection,
                                private link_port,
                                public std::enable_shared_from_this<basic_connection<Transport>> {
  public:
+  /// What follows `seed` is passed on to the transport.
+  template <class... More>
   basic_connection(asio::any_io_executor executor, client_options const& options,
-                   std::shared_ptr<load_gate> gate, std::uint64_t seed)
+                   std::shared_ptr<load_gate> gate, std::uint64_t seed, More const&... more)
       : executor_(executor),
         strand_(asio::make_strand(executor)),
         timer_(strand_),
-        transport_(strand_, options),
+        credentials_(options.credentials),
+        transport_(strand_, options, more...),
         core_(options, *this, std::move(gate), seed) {}
 
   void submit(pending_call* call) override {
@@ -155,7 +163,8 @@ class basic_connection final : public connection,
           auto const self = weak.lock();
           if (!self) return;
           if (code == errc::unspecified) {
-            self->core_.on_resolved(epoch, self->transport_.adopt(std::move(found)));
+            self->transport_.adopt(std::move(found));
+            self->core_.on_resolved(epoch);
           } else {
             self->core_.on_attempt_failed(epoch, code);
           }
@@ -163,8 +172,8 @@ class basic_connection final : public connection,
         });
   }
 
-  void connect(std::uint64_t epoch, std::size_t address) override {
-    transport_.async_connect(address, [self = this->shared_from_this(), epoch](errc code) {
+  void connect(std::uint64_t epoch, time_point until) override {
+    transport_.async_connect(until, [self = this->shared_from_this(), epoch](errc code) {
       if (code == errc::unspecified) {
         self->core_.on_connected(epoch);
       } else {
@@ -174,12 +183,55 @@ class basic_connection final : public connection,
     });
   }
 
+  void secure(std::uint64_t epoch) override {
+    auto done = [self = this->shared_from_this(), epoch](errc code, std::string_view note) {
+      if (code == errc::unspecified) {
+        self->core_.on_secured(epoch);
+      } else {
+        self->core_.on_attempt_failed(epoch, code, note);
+      }
+      self->after_input();
+    };
+    if constexpr (requires { transport_.async_secure(done); }) {
+      transport_.async_secure(std::move(done));
+    } else {  // a simulated network has nothing to hide
+      asio::post(strand_, [d = std::move(done)] { d(errc::unspecified, {}); });
+    }
+  }
+
+  void ask_credentials(std::uint64_t epoch) override {
+    // Weak, and on its way back through the context: an answer may come when nothing is left of either.
+    auto reply = once_reply(std::optional<credentials>{},
+                            [where = late_executor(strand_), weak = this->weak_from_this(),
+                             epoch](std::optional<credentials> who) {
+                              where.post([weak, epoch, w = std::move(who)] {
+                                auto const self = weak.lock();
+                                if (!self) return;
+                                self->core_.on_credentials(epoch, w);
+                                self->after_input();
+                              });
+                            });
+    try {
+      credentials_->get(std::move(reply));
+    } catch (...) {  // nobody holds the reply any more, so it has been given
+    }
+  }
+
+  void broken(std::uint64_t epoch, boost::system::error_code const& error) {
+    if constexpr (requires { transport_.explain(error); }) {
+      auto const [code, note] = transport_.explain(error);
+      core_.on_broken(epoch, code, note);
+    } else {
+      core_.on_broken(epoch);
+    }
+  }
+
   void read(std::uint64_t epoch) override {
     auto done = [self = this->shared_from_this(), epoch](boost::system::error_code error, std::size_t n) {
       harvest ended(*self);
       asio::dispatch(self->strand_, [self, epoch, error, n] {
         if (error) {
-          self->core_.on_broken(epoch);
+          self->broken(epoch, error);
         } else {
           self->core_.on_read(epoch, {self->input_.data(), n});
         }
@@ -205,7 +257,7 @@ class basic_connection final : public connection,
         asio::buffer(bytes.data(), bytes.size()),
         [self = this->shared_from_this(), epoch](boost::system::error_code error, std::size_t n) {
           if (error) {
-            self->core_.on_broken(epoch);
+            self->broken(epoch, error);
           } else {
             self->core_.on_written(epoch, n);
           }
@@ -242,6 +294,7 @@ class basic_connection final : public connection,
   asio::any_io_executor executor_;
   asio::strand<asio::any_io_executor> strand_;
   timer timer_;
+  std::shared_ptr<credentials_provider> credentials_;
   Transport transport_;
   std::array<char, 64 * 1024> input_;
   std::optional<immediate_write> written_now_;
@@ -249,16 +302,26 @@ class basic_connection final : public connection,
   connection_core core_;
 };
 
-/// Makes connections: a service of the execution context. The base class makes real ones (TCP and unix
+/// Makes the connections of a client over TLS. Throws `std::invalid_argument` when a certificate or key
+/// cannot be used.
+using tls_connection_maker = std::vector<std::shared_ptr<connection>> (*)(
+    asio::any_io_executor const& executor, client_options const& options,
+    std::shared_ptr<load_gate> const& gate);
+
+/// How connections over TLS are made, from now on, in the whole program. Thread-safe.
+void set_tls_connection_maker(tls_connection_maker maker) noexcept;
+
+/// Makes connections: a service of the execution context. The base class makes real ones (TCP, TLS and unix
 /// sockets); a `testing::world` installs one that makes simulated ones, so the same client runs in both.
 class connection_factory : public asio::execution_context::service {
  public:
   static asio::execution_context::id id;
   explicit connection_factory(asio::execution_context& context) : asio::execution_context::service(context) {}
 
-  [[nodiscard]] virtual std::shared_ptr<connection> make(asio::any_io_executor const& executor,
-                                                         client_options const& options,
-                                                         std::shared_ptr<load_gate> gate);
+  /// `options.connections` of them. Throws `std::invalid_argument` when TLS is asked for and cannot be had.
+  [[nodiscard]] virtual std::vector<std::shared_ptr<connection>> make(asio::any_io_executor const& executor,
+                                                                      client_options const& options,
+                                                                      std::shared_ptr<load_gate> const& gate);
   [[nodiscard]] static connection_factory& of(asio::any_io_executor const& executor);
 
  protected:

@@ -59,7 +59,12 @@ class link_port {
  public:
   [[nodiscard]] virtual time_point now() const noexcept = 0;
   virtual void resolve(std::uint64_t epoch) = 0;
-  virtual void connect(std::uint64_t epoch, std::size_t address) = 0;
+  /// Connects to one of the addresses that were found, by `until`.
+  virtual void connect(std::uint64_t epoch, time_point until) = 0;
+  /// Makes the TLS handshake.
+  virtual void secure(std::uint64_t epoch) = 0;
+  /// Asks `client_options::credentials`.
+  virtual void ask_credentials(std::uint64_t epoch) = 0;
   virtual void read(std::uint64_t epoch) = 0;
   /// The bytes stay valid until the completion or the next `drop()`.
   virtual void write(std::uint64_t epoch, std::string_view bytes) = 0;
@@ -92,13 +97,18 @@ class connection_core {
   // --- the strand ---
   void on_wake();
   void cancel(std::uint64_t key);
-  void on_resolved(std::uint64_t epoch, std::size_t addresses);
-  void on_attempt_failed(std::uint64_t epoch, errc code);
+  void on_resolved(std::uint64_t epoch);
+  /// Look-up, connect or TLS handshake failed. `note` says more than the code, or is empty.
+  void on_attempt_failed(std::uint64_t epoch, errc code, std::string_view note = {});
   void on_connected(std::uint64_t epoch);
+  void on_secured(std::uint64_t epoch);
+  /// What `ask_credentials` has led to.
+  void on_credentials(std::uint64_t epoch, std::optional<credentials> const& who);
   void on_read(std::uint64_t epoch, std::string_view bytes);
   void on_written(std::uint64_t epoch, std::size_t bytes);
-  /// The peer ended the connection, or reading or writing failed.
-  void on_broken(std::uint64_t epoch);
+  /// The peer ended the connection, or reading or writing failed. `errc::tls_untrusted`: because it does not
+  /// accept our certificate.
+  void on_broken(std::uint64_t epoch, errc code = errc::connection_lost, std::string_view note = {});
   void on_timer();
 
   /// No new calls; ends when all have ended, or at `by`. Repeating it can only make `by` earlier.
@@ -113,6 +123,7 @@ class connection_core {
   void take_inbox(time_point t);
   void admit(pending_call* call, time_point t);
   void run(link_actions const& actions, time_point t);
+  void greet(login_options const& login);
   void flush(time_point t);
   void on_reply(reply&& r, time_point t);
   void lose(errc code, std::string note, time_point t);

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,7 @@
 #include <redoubt/core/time.hpp>
 #include <redoubt/fsm/backoff.hpp>
 #include <redoubt/fsm/handshake.hpp>
+#include <redoubt/net/providers.hpp>
 
 namespace redoubt {
 
@@ -25,6 +27,33 @@ struct address_options {
   std::uint16_t port = 0;
   /// Path of a unix socket. When set, host and port are not used.
   std::string unix_path{};
+};
+
+/// Versions of TLS that may be asked for.
+enum class tls_version : std::uint8_t { v1_2, v1_3 };
+
+/// How a connection is encrypted. Needs the component `redoubt::tls` and one call of `enable_tls()`
+/// (redoubt/tls.hpp). Certificates and keys are read once, when the client is made.
+struct tls_options {
+  /// Encrypt. Default: false, true with a `rediss://` URL. Not with a unix socket. Setting any other field
+  /// without it is refused, so that nobody believes to be protected who is not.
+  bool enabled = false;
+  /// The name (or numeric address) that the server's certificate must be made out to, and that is sent as
+  /// SNI. Default: the host.
+  std::string server_name{};
+  /// PEM file of the authorities to trust. Default: the system's.
+  std::string ca_file{};
+  /// PEM file with our certificate and its chain, for servers that ask for one. Default: none.
+  std::string certificate_file{};
+  /// PEM file with the certificate's key. Default: `certificate_file`.
+  std::string key_file{};
+  /// Password of an encrypted key. Never printed.
+  std::string key_password{};
+  /// Oldest version of TLS to accept. Default 1.2.
+  tls_version minimum = tls_version::v1_2;
+  /// Accept every certificate of every peer, on every connection: whoever can redirect packets reads and
+  /// changes everything, the password included. Only for experiments. Default false.
+  bool insecure_skip_verification = false;
 };
 
 /// How long things may take. All must be positive; "no limit" cannot be written.
@@ -60,23 +89,33 @@ struct reconnect_options {
   /// Pause after a refused or failed connection: uniform in [0, min(cap, base * 2^n)] (full jitter). Calls
   /// made meanwhile are rejected at once. Default base 10 ms, cap 250 ms.
   backoff_options backoff{};
-  /// Pause after the server refused the handshake (wrong password, too many clients), plus up to as much
-  /// again. Default 500 ms. Range 1 ms .. 1 h.
+  /// Pause after the server refused the handshake (wrong password, too many clients), after a certificate was
+  /// not trusted, and when there were no credentials; plus up to as much again. Default 500 ms. Range 1 ms ..
+  /// 1 h.
   duration refused_pause = std::chrono::milliseconds(500);
-  /// Longest silence of a connection that owes a reply, or of a handshake; then the connection is given up
-  /// and another one is made. Default 1 s. Must not be shorter than `timeouts.attempt`.
+  /// Longest silence of a connection that owes a reply, or of a handshake (TLS, credentials, AUTH); then the
+  /// connection is given up and another one is made. Default 1 s. Must not be shorter than
+  /// `timeouts.attempt`.
   duration stall_limit = std::chrono::seconds(1);
 };
 
 /// Options of a `client`.
 struct client_options {
-  /// `redis://[user[:password]@]host[:port][/database]` or `unix:///path[?db=n]`; percent-encoded where
-  /// needed. Default: empty, the other fields decide.
+  /// `redis://[user[:password]@]host[:port][/database]`, the same with `rediss://` for TLS, or
+  /// `unix:///path[?db=n]`; percent-encoded where needed. Default: empty, the other fields decide.
   std::string url{};
   /// Where Redis is; wins over the URL.
   address_options address{};
   /// Who we are; a field that is set wins over the URL and is never decoded.
   login_options login{};
+  /// Asked for user and password at every handshake; then `login.user` and `login.password` must be empty, in
+  /// the URL too. Default: nobody, `login` is used.
+  std::shared_ptr<credentials_provider> credentials{};
+  /// Encryption.
+  tls_options tls{};
+  /// Looks the host name up, for every new connection. Default: the system's resolver, on a thread that
+  /// nobody waits for.
+  std::shared_ptr<host_resolver> resolver{};
   /// Put before every key by the policies, by `async_eval` and by `key()`. NOT put before the arguments of
   /// `async_call`, `async_pipeline` and `async_transaction`: a client cannot know which of them are keys.
   /// Default: empty.
@@ -110,10 +149,12 @@ struct url_parts {
   std::string user{};
   std::string password{};
   std::uint32_t database = 0;
+  bool tls = false;
 };
 
-/// Takes a `redis://` or `unix://` URL apart and decodes %XX (a '+' stays a '+'). A failure (`bad_option`)
-/// names the part that is wrong and its position; neither user nor password ever appears in it.
+/// Takes a `redis://`, `rediss://` or `unix://` URL apart and decodes %XX (a '+' stays a '+'). A failure
+/// (`bad_option`) names the part that is wrong and its position; neither user nor password ever appears in
+/// it.
 [[nodiscard]] result<url_parts> parse_url(std::string_view url);
 
 }  // namespace redoubt

@@ -4,50 +4,46 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <utility>
-#include <vector>
 
-#include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/generic/stream_protocol.hpp>
-#include <boost/asio/strand.hpp>
 
+#include <redoubt/core/random_seeds.hpp>
+#include <redoubt/net/dial.hpp>
 #include <redoubt/net/options.hpp>
 #include <redoubt/net/resolver.hpp>
 
 namespace redoubt::detail {
 
-/// What an operating system's error at connecting means to a caller.
-[[nodiscard]] errc connect_error(boost::system::error_code const& error) noexcept;
-
 /// One socket at a time. All functions on the strand.
 class stream_transport {
  public:
-  using executor_type = asio::strand<asio::any_io_executor>;
-  using addresses = name_resolver::addresses;
+  using executor_type = transport_executor;
+  using addresses = dial::addresses;
 
   stream_transport(executor_type strand, client_options const& options);
+  ~stream_transport();
 
-  /// Never blocks; numeric addresses and unix paths do not leave this thread. The handler runs on the strand.
-  void async_resolve(name_resolver::handler handler);
+  /// Never blocks; numeric addresses and unix paths do not leave this thread. The handler runs on the strand,
+  /// or is forgotten at `close()`.
+  void async_resolve(std::function<void(errc, addresses)> handler);
 
-  std::size_t adopt(addresses found) noexcept {
-    addresses_ = std::move(found);
-    return addresses_.size();
-  }
+  void adopt(addresses found) noexcept { addresses_ = std::move(found); }
 
+  /// Connects to one of the adopted addresses; all of them share the time until `by`. The handler must keep
+  /// this object alive; it is forgotten at `close()`.
   template <class Handler>
-  void async_connect(std::size_t address, Handler handler) {
-    boost::system::error_code error;
-    open(addresses_[address], error);
-    if (error) {
-      asio::post(strand_, [h = std::move(handler), code = connect_error(error)]() mutable { h(code); });
-      return;
-    }
-    socket_.async_connect(addresses_[address], [h = std::move(handler)](boost::system::error_code e) mutable {
-      h(e ? connect_error(e) : errc::unspecified);
-    });
+  void async_connect(time_point by, Handler handler) {
+    close();
+    auto const fresh =
+        std::make_shared<dial>(strand_, addresses_, by, seeds_.next(),
+                               [this, h = std::move(handler)](errc code, stream_socket socket) {
+                                 if (code == errc::unspecified) socket_ = std::move(socket);
+                                 h(code);
+                               });
+    dial_ = fresh;
+    fresh->start();
   }
 
   template <class Buffer, class Handler>
@@ -65,12 +61,17 @@ class stream_transport {
 
   void close() noexcept;
 
- private:
-  void open(addresses::value_type const& where, boost::system::error_code& error);
+  /// The connected socket, for a transport that puts something on top of it.
+  [[nodiscard]] stream_socket release() noexcept { return std::move(socket_); }
 
+ private:
   executor_type strand_;
   address_options where_;
-  asio::basic_stream_socket<asio::generic::stream_protocol, executor_type> socket_;
+  std::shared_ptr<host_resolver> resolver_;
+  random_seeds seeds_{std::nullopt};
+  std::shared_ptr<void> look_up_;
+  std::weak_ptr<dial> dial_;  // weak: it keeps its handler, which keeps this object
+  stream_socket socket_;
   addresses addresses_;
 };
 

@@ -37,8 +37,8 @@ class sim_transport {
   ~sim_transport();
 
   void async_resolve(std::function<void(errc, addresses)> done);
-  std::size_t adopt(addresses found);
-  void async_connect(std::size_t address, std::function<void(errc)> done);
+  void adopt(addresses found);
+  void async_connect(time_point by, std::function<void(errc)> done);
   void async_read_some(asio::mutable_buffer buffer, io_handler done);
   void async_write_some(asio::const_buffer buffer, io_handler done);
   void close() noexcept;
