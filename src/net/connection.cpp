@@ -45,9 +45,7 @@ void deliver_all(asio::any_io_executor const& executor, call_list calls) {
   }
 }
 
-harvest::harvest(connection const& owner) noexcept
-    : owner_(&owner),
-      outer_(std::exchange(innermost, this)) {}
+harvest::harvest(connection const& owner) noexcept : owner_(&owner), outer_(std::exchange(innermost, this)) {}
 
 harvest::~harvest() {
   if (innermost == this) innermost = outer_;
