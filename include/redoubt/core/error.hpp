@@ -41,9 +41,9 @@ enum class errc : std::uint8_t {
   remote_failed,       ///< A service other than Redis answered that it failed (HTTP 500, 502, 503, 504).
   remote_throttled,    ///< A service other than Redis answered that we ask too often (HTTP 429).
   remote_rejected,  ///< A service other than Redis answered that the request is wrong (HTTP 400, 401, 422).
-  tls_failed,          ///< The TLS handshake failed: the peer does not speak TLS, or no version in common.
-  tls_untrusted,       ///< One side does not trust the other's certificate; the text says why.
-  no_credentials,      ///< `client_options::credentials` gave none.
+  tls_failed,       ///< The TLS handshake failed: the peer does not speak TLS, or no version in common.
+  tls_untrusted,    ///< One side does not trust the other's certificate; the text says why.
+  no_credentials,   ///< `client_options::credentials` gave none.
 };
 
 /// The error that Redis answered with: the leading word of its error line, classified once.

@@ -66,8 +66,8 @@ struct failure {
   std::uint8_t attempts = 0;
   /// The command's name, without arguments.
   command_name command{};
-  /// Of `breaker_open`: the code of the failure that opened the breaker. Of another refusal of ours that ended a
-  /// retry: the code of the attempt before it. `unspecified` otherwise.
+  /// Of `breaker_open`: the code of the failure that opened the breaker. Of another refusal of ours that
+  /// ended a retry: the code of the attempt before it. `unspecified` otherwise.
   errc cause = errc::unspecified;
   /// From the start of the operation to its end.
   duration elapsed{};
