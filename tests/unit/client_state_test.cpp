@@ -132,7 +132,7 @@ TEST(client_state, calls_take_turns_on_several_connections) {
 }
 
 TEST(client_state, C74_without_the_component_tls_a_client_that_needs_it_is_not_made) {
-  asio::io_context io;
+  boost::asio::io_context io;
   for (bool const by_url : {true, false}) {
     client_options o;
     if (by_url) {
@@ -141,7 +141,7 @@ TEST(client_state, C74_without_the_component_tls_a_client_that_needs_it_is_not_m
       o.tls.enabled = true;
     }
     try {
-      client never(io, o);
+      redoubt::client never(io, o);
       ADD_FAILURE() << "made";
     } catch (std::invalid_argument const& e) {
       EXPECT_NE(std::string_view(e.what()).find("redoubt::enable_tls()"), std::string_view::npos) << e.what();
