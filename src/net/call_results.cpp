@@ -104,7 +104,7 @@ bool eval_outcome::again(pending_call& call) {
       call.error && call.error->server == server_errc::noscript && call.error->effect == effect::none;
   if (!unknown_script || sent_body) return false;
   sent_body = true;
-  prepare(call, eval_command(request.body, request.k, request.a, state->options().key_prefix, false));
+  prepare(call, eval_command(request.body, request.k, request.a, key_prefix, false));
   call.value = reply();
   call.error.reset();
   return true;

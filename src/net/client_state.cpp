@@ -37,8 +37,19 @@ handler_work work_of(Handler const& handler, asio::any_io_executor const& inner)
 client_state::client_state(asio::any_io_executor executor, client_options options)
     : executor_(std::move(executor)),
       options_(checked(options)),
-      clock_(&time_source::of(executor_)),
-      gate_(std::make_shared<load_gate>(options_.bounds.in_flight, options_.bounds.queued_bytes)) {
+      clock_(&time_source::of(executor_)) {
+  // What all connections share, and may outlive this object together with them.
+  struct common {
+    explicit common(client_options const& o)
+        : gate(o.bounds.in_flight, o.bounds.queued_bytes),
+          events(o.events) {}
+    load_gate gate;
+    event_switch events;
+  };
+  auto shared = std::make_shared<common>(options_);
+  gate_ = {shared, &shared->gate};
+  events_ = {shared, &shared->events};
+  if (options_.events) options_.events = events_.get();
   auto place = std::make_shared<failure_detail>();
   place->endpoint = options_.endpoint_text();
   place_ = std::move(place);
@@ -123,6 +134,7 @@ void client_state::close(duration drain, close_handler done) {
 }
 
 void client_state::shut() noexcept {
+  events_->off();
   for (auto const& one : connections_) one->close(deadline(time_point::min()), nullptr);
 }
 

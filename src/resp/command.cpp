@@ -52,6 +52,7 @@ bool is_refused(std::string_view name) noexcept {
 }  // namespace
 
 void command::append_text(std::string_view text) {
+  if (bytes_.holds(text)) return append_text(std::string(text));  // c.add(c[1])
   char digits[20];
   auto const count =
       static_cast<std::size_t>(std::to_chars(digits, digits + sizeof digits, text.size()).ptr - digits);
@@ -100,8 +101,8 @@ std::string_view command::operator[](std::size_t i) const noexcept {
 }
 
 pipeline& pipeline::add(command const& c) {
-  if (count_++ == 0) label_ = command_name(c.name());
-  if (refused_.empty() && cannot_share_connection(c)) refused_ = c.name();
+  if (++count_ == 1) label_ = command_name(c.name());
+  if (refused_.empty() && cannot_share_connection(c)) refused_ = c.name().empty() ? "(empty)" : c.name();
   runs_script_ = runs_script_ || redoubt::runs_script(c.name());
   bytes_.append(c.wire());
   return *this;

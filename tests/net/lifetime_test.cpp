@@ -2,6 +2,7 @@
 //
 // The end of a client: destroyed in every state of its connection, from every thread, with calls under way;
 // and nothing that keeps the application's event loop alive after it was closed.
+#include <atomic>
 #include <future>
 #include <memory>
 #include <thread>
@@ -201,10 +202,47 @@ TEST(destroyed, C80_its_context_frees_what_never_completes) {
       for (int i = 0; i < 10; ++i) {
         redis.async_call(command("GET", "k"), {}, [alive](result<reply>) { ADD_FAILURE() << "completed"; });
       }
+      redis.async_eval(script("return 1"), keys("k"), args("a"), {},
+                       [alive](result<reply>) { ADD_FAILURE() << "completed"; });
       redis.async_pending([alive](std::vector<pending_info>) {});
       for (int i = 0; i < turns; ++i) io.run_one_for(2ms);
     }
     EXPECT_EQ(alive.use_count(), 1) << "a handler was kept";
+  }
+}
+
+/// Counts, as long as it lives.
+struct counting_sink final : event_sink {
+  ~counting_sink() override { gone = true; }
+  void on(event const&) noexcept override {
+    EXPECT_FALSE(gone);
+    ++told;
+  }
+  std::atomic<int> told = 0;
+  std::atomic<bool> gone = false;
+};
+
+TEST(destroyed, C80_its_sink_may_go_right_after_it) {
+  scripted_server server([](peer& p) {
+    if (!p.greet()) return;
+    while (p.read()) {
+    }
+  });
+  for (bool const with_calls : {false, true}) {
+    running_context context;
+    auto sink = std::make_unique<counting_sink>();
+    auto options = without_limits(server);
+    options.events = sink.get();
+    auto redis = std::make_unique<client>(context.io(), options);
+    redis->async_call(command("GET", "k"), {}, [](result<reply>) {});
+    ASSERT_TRUE(eventually([&] { return redis->snapshot().state == link_state::ready; }));
+    for (int i = 0; with_calls && i < 100; ++i) {
+      redis->async_call(command("GET", "k"), {}, [](result<reply>) {});
+      redis->async_call(command("MULTI"), {}, [](result<reply>) {});  // refused, and told
+    }
+    redis.reset();
+    EXPECT_GT(sink->told, 0);
+    sink.reset();  // the connections still have their end to learn of
   }
 }
 

@@ -223,4 +223,26 @@ TEST(call_results, strange_ends_of_a_block) {
   EXPECT_EQ(lost->why().effect, effect::unknown);
 }
 
+// --- what was moved from ---
+
+TEST(call_results, C60_what_was_moved_from_is_refused_and_waits_for_no_reply) {
+  rig r;
+  command c("GET", "a");
+  pipeline p(command("GET", "a"), command("GET", "b"));
+  transaction b(command("GET", "a"));
+  (void)command(std::move(c));
+  (void)pipeline(std::move(p));
+  (void)transaction(std::move(b));
+  auto const single = r.call(std::move(c));  // NOLINT: the mistake
+  auto const batch = r.send(std::move(p));   // NOLINT
+  auto const block = r.send(std::move(b));   // NOLINT
+  r.run();
+  EXPECT_TRUE(r.to().seen.empty());
+  EXPECT_EQ(single->why().code, errc::refused_command);
+  EXPECT_EQ(single->why().effect, effect::none);
+  EXPECT_TRUE(batch->value->empty());
+  EXPECT_TRUE((*block->value)->empty());
+  EXPECT_EQ(r.c->snapshot().in_flight, 0u);
+}
+
 }  // namespace

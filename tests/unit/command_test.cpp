@@ -223,4 +223,33 @@ TEST(cannot_share_connection, C08_reading_streams_blocks_only_where_it_says_so) 
   EXPECT_FALSE(refused({"XREADGROUP", "GROUP"}));
 }
 
+TEST(command, C72_an_argument_may_come_from_the_command_itself) {
+  command c("SET", "key", std::string(200, 'v'));
+  for (int i = 0; i < 5; ++i) c.add(c[2]).add(c.name());
+  EXPECT_EQ(c.size(), 13u);
+  EXPECT_EQ(c[11], std::string(200, 'v'));
+  EXPECT_EQ(c[12], "SET");
+}
+
+TEST(command, is_empty_once_it_was_moved_from) {
+  for (std::size_t const size : {std::size_t{1}, std::size_t{500}}) {
+    command from("SET", "key", std::string(size, 'v'));
+    command const to = std::move(from);
+    EXPECT_EQ(to.size(), 3u);
+    EXPECT_EQ(from.size(), 0u);  // NOLINT: what is left is the point
+    EXPECT_EQ(from.wire(), "");
+    EXPECT_EQ(from.name(), "");
+    EXPECT_TRUE(cannot_share_connection(from));
+    EXPECT_FALSE(redoubt::pipeline(from).refused().empty());
+  }
+}
+
+TEST(pipeline, is_empty_once_it_was_moved_from) {
+  redoubt::pipeline from(command("GET", "a"), command("GET", "b"));
+  auto const to = std::move(from);
+  EXPECT_EQ(to.size(), 2u);
+  EXPECT_TRUE(from.empty());  // NOLINT: what is left is the point
+  EXPECT_EQ(from.wire(), "");
+}
+
 }  // namespace

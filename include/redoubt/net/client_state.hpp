@@ -18,6 +18,7 @@
 #include <redoubt/core/result.hpp>
 #include <redoubt/net/call_operation.hpp>
 #include <redoubt/net/connection_core.hpp>
+#include <redoubt/net/event_switch.hpp>
 #include <redoubt/net/options.hpp>
 #include <redoubt/resp/command.hpp>
 #include <redoubt/resp/script.hpp>
@@ -74,6 +75,7 @@ class client_state : public std::enable_shared_from_this<client_state> {
   time_source* clock_;
   std::shared_ptr<failure_detail const> place_;
   std::shared_ptr<load_gate> gate_;
+  std::shared_ptr<event_switch> events_;
   std::vector<std::shared_ptr<connection>> connections_;
   std::atomic<bool> closing_ = false;
   std::atomic<std::uint32_t> turn_ = 0;
@@ -105,9 +107,10 @@ struct transaction_outcome {
   static bool again(pending_call&) noexcept { return false; }
   static result<std::vector<result<reply>>> take(pending_call& call) { return transaction_result(call); }
 };
-/// Keeps what EVAL needs until the server has decided about EVALSHA.
+/// Keeps what EVAL needs until the server has decided about EVALSHA. Not the client's state: that holds the
+/// connection which holds the call, and whoever destroys the context destroys no circle.
 struct eval_outcome {
-  std::shared_ptr<client_state> state;
+  std::string key_prefix;
   eval_request request;
   bool sent_body = false;
   bool again(pending_call& call);
@@ -159,8 +162,8 @@ struct start_eval : start_base {
   template <class Handler>
   void operator()(Handler&& handler, eval_request request, call_options options) const {
     auto first = eval_command(request.body, request.k, request.a, state->options().key_prefix, true);
-    launch(std::forward<Handler>(handler), eval_outcome{state, std::move(request)}, std::move(first),
-           options);
+    launch(std::forward<Handler>(handler), eval_outcome{state->options().key_prefix, std::move(request)},
+           std::move(first), options);
   }
 };
 struct start_close : start_base {

@@ -50,10 +50,11 @@ class command {
     return *this;
   }
 
-  /// The encoded command.
+  /// The encoded command; empty once it was moved from.
   [[nodiscard]] std::string_view wire() const noexcept { return bytes_.view().substr(start_); }
 
-  /// Name and arguments together; at least 1.
+  /// Name and arguments together; at least 1, and 0 once it was moved from: such a command is refused by
+  /// whoever is to send it.
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
 
   /// The name (0) or the i-th argument; empty when `i` >= size(). Linear in `i`.
@@ -61,7 +62,9 @@ class command {
 
   /// Gives the bytes away: the encoded command starts at `second`.
   [[nodiscard]] std::pair<detail::wire_bytes, std::size_t> release() && {
-    return {std::move(bytes_), start_};
+    count_ = 0;
+    auto const start = std::uint32_t{std::exchange(start_, {})};
+    return {std::move(bytes_), start};
   }
 
   /// The name as it was given.
@@ -100,12 +103,12 @@ class command {
   void write_header() noexcept;
 
   detail::wire_bytes bytes_;
-  std::uint32_t start_ = 0;
-  std::uint32_t count_ = 0;
+  detail::moving_count start_;
+  detail::moving_count count_;
 };
 
 /// Commands that are sent together, under one deadline, each with its own result. Between them other callers'
-/// commands may be executed; see `transaction` for the other kind.
+/// commands may be executed; see `transaction` for the other kind. Empty once it was moved from.
 class pipeline {
  public:
   pipeline() = default;
@@ -122,7 +125,10 @@ class pipeline {
 
   [[nodiscard]] std::string_view wire() const noexcept { return bytes_.view(); }
   /// Gives the bytes away.
-  [[nodiscard]] detail::wire_bytes release() && { return std::move(bytes_); }
+  [[nodiscard]] detail::wire_bytes release() && {
+    count_ = 0;
+    return std::move(bytes_);
+  }
   /// Number of commands.
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
   [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
@@ -138,7 +144,7 @@ class pipeline {
   std::string refused_;
   command_name label_;
   bool runs_script_ = false;
-  std::uint32_t count_ = 0;
+  detail::moving_count count_;
 };
 
 /// Commands that run as one MULTI..EXEC block, written in one piece: no other caller's command can come

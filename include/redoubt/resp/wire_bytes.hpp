@@ -6,12 +6,36 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <utility>
 
 namespace redoubt::detail {
+
+/// A number that is 0 once it was moved from, as the bytes that it counts are gone then.
+class moving_count {
+ public:
+  moving_count() noexcept = default;
+  moving_count(moving_count const&) noexcept = default;
+  moving_count(moving_count&& other) noexcept : value_(std::exchange(other.value_, 0)) {}
+  moving_count& operator=(moving_count const&) noexcept = default;
+  moving_count& operator=(moving_count&& other) noexcept {
+    value_ = std::exchange(other.value_, 0);
+    return *this;
+  }
+  moving_count& operator=(std::uint32_t value) noexcept {
+    value_ = value;
+    return *this;
+  }
+  operator std::uint32_t() const noexcept { return value_; }  // NOLINT: it is the number
+  std::uint32_t operator++() noexcept { return ++value_; }
+
+ private:
+  std::uint32_t value_ = 0;
+};
 
 /// A growing array of bytes, the first 80 of them in place. Value type; empty once it was moved from. Not
 /// thread-safe.
@@ -44,7 +68,13 @@ class wire_bytes {
     return data() + size_;
   }
   void advance(std::size_t n) noexcept { size_ += n; }
+  /// True when the text lies in here, so that making room would take it away.
+  [[nodiscard]] bool holds(std::string_view text) const noexcept {
+    std::less<> const before;
+    return !before(text.data(), data()) && before(text.data(), data() + size_);
+  }
 
+  /// `text` must not lie in here.
   wire_bytes& append(std::string_view text) {
     if (!text.empty()) std::memcpy(room(text.size()), text.data(), text.size());
     size_ += text.size();
