@@ -79,6 +79,7 @@ void call_queue::take_batch(std::size_t bytes_max, time_point now, std::vector<s
 }
 
 void call_queue::on_written(std::size_t bytes, time_point now) {
+  if (bytes > 0) last_written_ = now;
   auto const early = std::min(bytes, answered_early_);
   answered_early_ -= early;
   bytes -= early;
@@ -170,6 +171,8 @@ ended_call call_queue::abandon(std::uint32_t index, bool expired) noexcept {
   if (cut && expired) half_written_ = true;
   sent_[at].owner = none;
   sent_[at].expired = expired;
+  // The long budget was its caller's; without one the reply is worth no more silence than any other.
+  sent_[at].patience = options_.attempt_timeout;
   ended_call out{slots_[index].tag, effect::unknown, staged ? phase::write : phase::read};
   --owed_count_;
   ++abandoned_;
@@ -218,13 +221,21 @@ bool call_queue::gate_closed(time_point now) const noexcept {
 }
 
 bool call_queue::stalled(time_point now) const noexcept {
+  if (auto const by = unread_until()) return now >= *by;
   if (sent_.empty()) return false;
   if (crowded()) return true;
   return now - quiet_since() >= std::max(options_.stall_limit, sent_.front().patience);
 }
 
+// A peer that has answered what it has not read yet owes no reply; it must take the rest all the same.
+std::optional<time_point> call_queue::unread_until() const noexcept {
+  if (!sent_.empty() || answered_early_ == 0) return std::nullopt;
+  return saturating_add(std::max(last_byte_, last_written_), options_.stall_limit);
+}
+
 std::optional<time_point> call_queue::next_wakeup() const noexcept {
   auto next = wheel_.next_wakeup();
+  if (auto const by = unread_until()) next = next ? std::min(*next, *by) : by;
   if (!sent_.empty()) {
     auto const stall = saturating_add(quiet_since(), std::max(options_.stall_limit, sent_.front().patience));
     next = next ? std::min(*next, stall) : stall;

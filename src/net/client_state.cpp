@@ -53,7 +53,9 @@ client_state::client_state(asio::any_io_executor executor, client_options option
   auto place = std::make_shared<failure_detail>();
   place->endpoint = options_.endpoint_text();
   place_ = std::move(place);
-  connections_ = connection_factory::of(executor_).make(executor_, options_, gate_);
+  auto& factory = connection_factory::of(executor_);
+  connections_ = factory.make(executor_, options_, gate_);
+  factory.watch(connections_);
 }
 
 client_state::~client_state() = default;

@@ -81,6 +81,27 @@ std::vector<std::shared_ptr<connection>> connection_factory::make(asio::any_io_e
   return out;
 }
 
+void connection_factory::watch(std::vector<std::shared_ptr<connection>> const& made) {
+  std::lock_guard const lock(mutex_);
+  std::erase_if(watched_, [](auto const& one) { return one.expired(); });
+  watched_.insert(watched_.end(), made.begin(), made.end());
+}
+
+void connection_factory::shutdown() {
+  // What is freed here may destroy clients, and even make new ones.
+  for (;;) {
+    decltype(watched_) ending;
+    {
+      std::lock_guard const lock(mutex_);
+      ending.swap(watched_);
+    }
+    if (ending.empty()) return;
+    for (auto const& weak : ending) {
+      if (auto const one = weak.lock()) one->abandon();
+    }
+  }
+}
+
 connection_factory& connection_factory::of(asio::any_io_executor const& executor) {
   return asio::use_service<connection_factory>(asio::query(executor, asio::execution::context));
 }

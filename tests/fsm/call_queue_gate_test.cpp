@@ -193,6 +193,42 @@ TEST(stall_limit, covers_a_write_that_never_ends) {
   EXPECT_TRUE(r.q.stalled(r.now));
 }
 
+TEST(stall_limit, covers_a_peer_that_answers_what_it_does_not_read) {
+  queue_rig r;
+  r.ready();
+  r.submit(1, 1000);
+  (void)r.take();
+  r.written(1);
+  EXPECT_EQ(r.reply().tag, 1u);
+  ASSERT_TRUE(r.q.settled());
+  r.advance(500ms);
+  r.written(1);  // it still takes bytes: the limit counts anew
+  r.submit(2);
+  EXPECT_EQ(r.take(), tags{}) << "the rest of the first is still being written";
+  r.advance(999ms);
+  EXPECT_FALSE(r.q.stalled(r.now));
+  ASSERT_TRUE(r.q.next_wakeup());
+  EXPECT_LE(*r.q.next_wakeup(), r.now + 1ms);
+  r.advance(1ms);
+  EXPECT_TRUE(r.q.stalled(r.now));
+}
+
+TEST(stall_limit, is_not_prolonged_by_a_call_that_was_given_up) {
+  queue_rig r;
+  r.ready();
+  auto const id = r.submit(1, 10, 1, 1h, true);
+  (void)r.take();
+  r.written(10);
+  r.advance(200ms);
+  EXPECT_FALSE(r.q.gate_closed(r.now)) << "its caller waits for an hour";
+  ASSERT_TRUE(r.cancel(id));
+  EXPECT_TRUE(r.q.gate_closed(r.now)) << "nobody does any more";
+  r.advance(799ms);
+  EXPECT_FALSE(r.q.stalled(r.now));
+  r.advance(1ms);
+  EXPECT_TRUE(r.q.stalled(r.now));
+}
+
 TEST(tombstones, are_bounded) {
   queue_rig r({.tombstones = 3});
   r.ready();

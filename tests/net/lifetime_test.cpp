@@ -7,7 +7,12 @@
 #include <memory>
 #include <thread>
 
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include "net_rig.hpp"
 
@@ -209,6 +214,42 @@ TEST(destroyed, C80_its_context_frees_what_never_completes) {
     }
     EXPECT_EQ(alive.use_count(), 1) << "a handler was kept";
   }
+}
+
+asio::awaitable<void> owns_its_client(client_options options, std::shared_ptr<int> alive) {
+  client redis(co_await asio::this_coro::executor, std::move(options));
+  (void)alive;
+  (void)co_await redis.async_call(command("GET", "k"), {}, asio::use_awaitable);
+  ADD_FAILURE() << "completed";
+}
+
+TEST(destroyed, C80_its_context_frees_a_coroutine_that_owns_the_client) {
+  // The handler owns the frame, the frame the client, the client the connection, the connection the handler.
+  scripted_server server([](peer& p) {
+    if (!p.greet()) return;
+    while (p.read()) {
+    }
+  });
+  for (int turns : {1, 2, 5, 20, 100}) {
+    auto const alive = std::make_shared<int>(0);
+    {
+      asio::io_context io;
+      asio::co_spawn(io, owns_its_client(without_limits(server), alive), asio::detached);
+      for (int i = 0; i < turns; ++i) io.run_one_for(2ms);
+    }
+    EXPECT_EQ(alive.use_count(), 1) << "the frame was kept, after " << turns << " turns";
+  }
+}
+
+TEST(destroyed, C80_its_context_frees_a_script_whose_client_has_gone) {
+  scripted_server server([](peer& p) { p.wait_closed(); });
+  auto const alive = std::make_shared<int>(0);
+  {
+    asio::io_context io;
+    client redis(io, without_limits(server));
+    redis.async_eval(script("return 1"), keys("k"), args(1), {}, [alive](result<reply>) {});
+  }
+  EXPECT_EQ(alive.use_count(), 1) << "a handler was kept";
 }
 
 /// Counts, as long as it lives.

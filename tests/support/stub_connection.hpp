@@ -59,6 +59,7 @@ class stub_connection final : public redoubt::detail::connection {
     open.push_back(call);
   }
   void cancel(std::uint64_t key) override { cancelled.push_back(key); }
+  void abandon() noexcept override {}
   void close(deadline, close_handler done) override {
     if (done) asio::post(executor_, std::move(done));
   }

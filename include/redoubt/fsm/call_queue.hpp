@@ -191,6 +191,7 @@ class call_queue {
 
   [[nodiscard]] time_point limit_of(slot const& s, time_point now) const noexcept;
   [[nodiscard]] time_point quiet_since() const noexcept;
+  [[nodiscard]] std::optional<time_point> unread_until() const noexcept;
   void arm(std::uint32_t index, time_point now);
   void unlink_waiting(std::uint32_t index) noexcept;
   void release(std::uint32_t index) noexcept;
@@ -215,6 +216,7 @@ class call_queue {
   deadline_wheel wheel_;
   std::vector<std::uint32_t> due_;  // scratch
   time_point last_byte_ = time_point::min();
+  time_point last_written_ = time_point::min();
   bool ready_ = false;
   bool overdue_ = false;
   bool half_written_ = false;

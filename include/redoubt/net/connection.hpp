@@ -8,6 +8,7 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -39,6 +40,8 @@ class connection {
   virtual void close(deadline by, close_handler done) = 0;
   virtual void list_pending(pending_handler done) = 0;
   [[nodiscard]] virtual connection_snapshot snapshot() const = 0;
+  /// The context is being destroyed, and no thread runs it: frees every call, without completing it.
+  virtual void abandon() noexcept = 0;
 };
 
 /// A fresh seed, from the system's entropy.
@@ -129,6 +132,8 @@ class basic_connection final : public connection,
   }
 
   [[nodiscard]] connection_snapshot snapshot() const override { return core_.snapshot(); }
+
+  void abandon() noexcept override { core_.abandon(); }
 
  private:
   using core = connection_core;
@@ -324,8 +329,16 @@ class connection_factory : public asio::execution_context::service {
                                                                       std::shared_ptr<load_gate> const& gate);
   [[nodiscard]] static connection_factory& of(asio::any_io_executor const& executor);
 
+  /// Remembers connections until they end, so that the context can free their calls at its own end: a handler
+  /// may own the client, and with it the connection that the handler waits in.
+  void watch(std::vector<std::shared_ptr<connection>> const& made);
+
  protected:
-  void shutdown() override {}
+  void shutdown() override;
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::weak_ptr<connection>> watched_;
 };
 
 }  // namespace redoubt::detail

@@ -113,6 +113,8 @@ class connection_core {
 
   /// No new calls; ends when all have ended, or at `by`. Repeating it can only make `by` earlier.
   void close(deadline by);
+  /// Frees every call without completing it: the context is being destroyed, nothing can complete any more.
+  void abandon() noexcept;
   [[nodiscard]] bool closed() const noexcept { return life_.state() == link_state::closed; }
   [[nodiscard]] std::vector<pending_info> pending() const;
 
