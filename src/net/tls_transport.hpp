@@ -85,7 +85,9 @@ class tls_transport {
     session_->stream.async_write_some(
         asio::buffer(session_->output.data(), size),
         [s = session_, h = std::move(handler)](boost::system::error_code error, std::size_t n) {
-          if (!s->closed) h(error, n);
+          // A failed write only says that the peer is gone. Why, an alert for example, is what the read under
+          // way is about to say; every connection has one.
+          if (!s->closed && !error) h(error, n);
         });
   }
 
