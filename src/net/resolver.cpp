@@ -98,7 +98,7 @@ name_resolver::name_resolver(asio::execution_context& context)
 
 std::shared_ptr<void> name_resolver::resolve(std::shared_ptr<host_resolver> const& source,
                                              std::string const& host, std::uint16_t port,
-                                             asio::any_io_executor const& executor, handler done) {
+                                             asio::any_io_executor executor, handler done) {
   auto wanted = std::make_shared<handler>(std::move(done));
   shared_state::name const who{source, host};
   {
@@ -107,7 +107,7 @@ std::shared_ptr<void> name_resolver::resolve(std::shared_ptr<host_resolver> cons
     auto& all = entry->second;
     // A look-up that hangs for minutes must not gather those who have given up.
     std::erase_if(all, [](auto const& one) { return one.done.expired(); });
-    all.push_back({late_executor(executor), port, wanted});
+    all.push_back({late_executor(std::move(executor)), port, wanted});
     if (!first) return wanted;  // somebody is asking already
   }
   if (source) {

@@ -44,6 +44,8 @@ class late_executors : public asio::execution_context::service {
 /// Copyable, thread-safe. Neither keeps its context from ending nor counts as work of it.
 class late_executor {
  public:
+  /// Takes the only reference over: Asio counts them with a fence, which ThreadSanitizer does not know, and
+  /// the last one may be let go by any thread.
   explicit late_executor(asio::any_io_executor executor);
 
   /// Runs `function` on the executor; does nothing once the context is being destroyed.

@@ -38,7 +38,7 @@ class name_resolver : public asio::execution_context::service {
   /// nobody is once the context is being destroyed.
   [[nodiscard]] std::shared_ptr<void> resolve(std::shared_ptr<host_resolver> const& source,
                                               std::string const& host, std::uint16_t port,
-                                              asio::any_io_executor const& executor, handler done);
+                                              asio::any_io_executor executor, handler done);
 
   [[nodiscard]] static name_resolver& of(asio::any_io_executor const& executor);
 
