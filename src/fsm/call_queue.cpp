@@ -78,6 +78,18 @@ void call_queue::take_batch(std::size_t bytes_max, time_point now, std::vector<s
   }
 }
 
+std::optional<time_point> call_queue::idle_since() const noexcept {
+  if (!ready_ || !sent_.empty() || answered_early_ > 0 || waiting_head_ != none) return std::nullopt;
+  return last_byte_;
+}
+
+void call_queue::stage_own(std::size_t bytes, time_point now) {
+  assert(idle_since());
+  sent_.push_back({.bytes = bytes, .since = now, .patience = options_.attempt_timeout, .own = true});
+  staged_ = 1;
+  own_owed_ = true;
+}
+
 void call_queue::on_written(std::size_t bytes, time_point now) {
   if (bytes > 0) last_written_ = now;
   auto const early = std::min(bytes, answered_early_);
@@ -110,7 +122,12 @@ matched_reply call_queue::on_reply() {
   if (sent_.empty()) return {};
   auto const index = sent_.front().owner;
   bool const last = --sent_.front().replies == 0;
+  bool const own = sent_.front().own;
   if (last) pop_answered();
+  if (own) {
+    own_owed_ = false;
+    return {matched_reply::kind::own, 0, true};
+  }
   if (index == none) {
     ++discarded_;
     return {matched_reply::kind::discarded, 0, last};
@@ -205,6 +222,7 @@ void call_queue::on_lost(std::vector<ended_call>& ended) {
   head_written_ = 0;
   answered_early_ = 0;
   half_written_ = false;
+  own_owed_ = false;
   overdue_ = false;
   ready_ = false;
 }
@@ -260,7 +278,7 @@ void call_queue::release(std::uint32_t index) noexcept {
 }
 
 call_queue_snapshot call_queue::snapshot() const noexcept {
-  return {waiting_count_, owed_count_, sent_.size() - owed_count_, waiting_bytes_, discarded_, abandoned_};
+  return {waiting_count_, owed_count_, tombstones(), waiting_bytes_, discarded_, abandoned_};
 }
 
 std::vector<ended_call> call_queue::live(phase waiting_phase) const {
@@ -290,13 +308,17 @@ bool call_queue::check() const {
   }
   if (previous != waiting_tail_ || waiting != waiting_count_ || bytes != waiting_bytes_) return false;
   std::size_t owed = 0;
+  std::size_t own = 0;
   for (std::size_t i = 0; i < sent_.size(); ++i) {
     if (sent_[i].replies == 0) return false;
+    if (sent_[i].own && sent_[i].owner != none) return false;
+    own += sent_[i].own ? 1 : 0;
     if (sent_[i].owner == none) continue;
     if (slots_[sent_[i].owner].where != state::owed || !wheel_.contains(sent_[i].owner)) return false;
     if (position_of(sent_[i].owner) != i) return false;
     ++owed;
   }
+  if (own != (own_owed_ ? 1U : 0U)) return false;
   if (owed != owed_count_ || staged_ > sent_.size()) return false;
   if (staged_ == 0 ? head_written_ != 0 : head_written_ >= sent_[sent_.size() - staged_].bytes) return false;
   return waiting + owed + free_.size() == slots_.size() && wheel_.size() == waiting + owed && wheel_.check();

@@ -12,6 +12,8 @@ namespace {
 // queue unsent.
 constexpr std::size_t batch_bytes = 64 * 1024;
 
+constexpr std::string_view ping_command = "*1\r\n$4\r\nPING\r\n";
+
 // A written command of this size is freed with its call, when its owner's next command can use the memory at
 // once.
 constexpr std::size_t small_command = 256;
@@ -157,6 +159,7 @@ void connection_core::on_reply(reply&& r, time_point t) {
   switch (match.what) {
     case matched_reply::kind::unexpected:
       return lose(errc::protocol_error, "a reply that nobody asked for", t);
+    case matched_reply::kind::own:
     case matched_reply::kind::discarded: return;
     case matched_reply::kind::answer: break;
   }
@@ -280,7 +283,7 @@ void connection_core::flush(time_point t) {
   if (life_.state() != link_state::ready || writing_ || retiring_) return;
   batch_.clear();
   queue_.take_batch(batch_bytes, t, batch_);
-  if (batch_.empty()) return;
+  if (batch_.empty()) return ping(t);
   out_.clear();
   out_done_ = 0;
   std::size_t charged = 0;
@@ -291,6 +294,23 @@ void connection_core::flush(time_point t) {
     if (call->bytes.allocated() > small_command) call->bytes.reset();
   }
   gate_->unqueue(charged);
+  writing_ = true;
+  port_.write(life_.epoch(), out_);
+}
+
+std::optional<time_point> connection_core::ping_due() const noexcept {
+  if (life_.state() != link_state::ready || writing_ || retiring_ || closing_) return std::nullopt;
+  auto const since = queue_.idle_since();
+  if (!since) return std::nullopt;
+  return saturating_add(*since, options_.reconnect.ping_interval);
+}
+
+void connection_core::ping(time_point t) {
+  auto const due = ping_due();
+  if (!due || t < *due) return;
+  out_ = ping_command;
+  out_done_ = 0;
+  queue_.stage_own(out_.size(), t);
   writing_ = true;
   port_.write(life_.epoch(), out_);
 }
@@ -316,10 +336,10 @@ void connection_core::settle(time_point t) {
   auto wanted = life_.next_wakeup();
   auto const also = [&wanted](time_point when) { wanted = wanted ? std::min(*wanted, when) : when; };
   if (auto const next = queue_.next_wakeup()) also(*next);
+  if (auto const next = ping_due()) also(*next);
   if (closing_ && !closed() && close_by_.is_set()) also(close_by_.at());
   if (!wanted) {
-    // A ready connection keeps its timer for the next call. It fires once, finds nothing due, and is not
-    // armed anew.
+    // A ready connection keeps its timer: the next call will want it.
     if (life_.state() != link_state::ready && std::exchange(armed_, std::nullopt)) port_.disarm();
   } else if (!armed_ || *wanted < *armed_) {
     // A timer that is too early is left alone: when it fires nothing is due and it is armed anew. So a stream

@@ -85,6 +85,7 @@ result<void> check(client_options const& o) {
       within("reconnect.backoff.cap", o.reconnect.backoff.cap, o.reconnect.backoff.base, longest),
       within("reconnect.refused_pause", o.reconnect.refused_pause, 1ms, longest),
       within("reconnect.stall_limit", o.reconnect.stall_limit, o.timeouts.attempt, longest),
+      within("reconnect.ping_interval", o.reconnect.ping_interval, 1ms, longest),
       within<std::uint32_t>("connections", o.connections, 1, 64),
       within<std::uint32_t>("login.database", o.login.database, 0, 0x7fffffff),
   };

@@ -12,6 +12,7 @@ namespace redoubt::detail {
 stream_transport::stream_transport(executor_type strand, client_options const& options)
     : strand_(strand),
       where_(options.address),
+      stall_limit_(options.reconnect.stall_limit),
       resolver_(options.resolver),
       socket_(strand) {}
 

@@ -69,6 +69,7 @@ struct matched_reply {
   enum class kind : std::uint8_t {
     answer,      ///< It belongs to the call `tag`.
     discarded,   ///< Its call has ended; drop it.
+    own,         ///< It answers what the connection itself has asked; see `stage_own`.
     unexpected,  ///< Nobody asked: the stream cannot be trusted any more.
   } what = kind::unexpected;
   std::uint64_t tag = 0;
@@ -103,6 +104,15 @@ class call_queue {
   /// timer lets nothing out.
   void take_batch(std::size_t bytes_max, time_point now, std::vector<std::uint64_t>& batch);
 
+  /// Since when nothing has arrived on a ready connection that is owed nothing and has nothing to write;
+  /// empty for any other.
+  [[nodiscard]] std::optional<time_point> idle_since() const noexcept;
+
+  /// A command of the connection's own, of `bytes` and with one reply, is the batch that is to be written
+  /// now. Only on an idle connection: `idle_since()` has a value. It keeps the gate and the stall limit like
+  /// a call, but is counted nowhere.
+  void stage_own(std::size_t bytes, time_point now);
+
   /// `bytes` more of the batch were handed to the operating system.
   void on_written(std::size_t bytes, time_point now);
 
@@ -129,7 +139,7 @@ class call_queue {
   [[nodiscard]] bool gate_closed(time_point now) const noexcept;
 
   /// True when more replies are owed to callers who have gone than may be.
-  [[nodiscard]] bool crowded() const noexcept { return sent_.size() - owed_count_ > options_.tombstones; }
+  [[nodiscard]] bool crowded() const noexcept { return tombstones() > options_.tombstones; }
 
   /// True when the connection owes replies, or the rest of a write, for longer than it may, or too many of
   /// them.
@@ -187,11 +197,15 @@ class call_queue {
     time_point since{};
     duration patience{};   ///< How long silence is normal while this entry is the next to be answered.
     bool expired = false;  ///< Its call ran out of time, rather than being given up by its caller.
+    bool own = false;      ///< The connection's own.
   };
 
   [[nodiscard]] time_point limit_of(slot const& s, time_point now) const noexcept;
   [[nodiscard]] time_point quiet_since() const noexcept;
   [[nodiscard]] std::optional<time_point> unread_until() const noexcept;
+  [[nodiscard]] std::size_t tombstones() const noexcept {
+    return sent_.size() - owed_count_ - (own_owed_ ? 1 : 0);
+  }
   void arm(std::uint32_t index, time_point now);
   void unlink_waiting(std::uint32_t index) noexcept;
   void release(std::uint32_t index) noexcept;
@@ -220,6 +234,7 @@ class call_queue {
   bool ready_ = false;
   bool overdue_ = false;
   bool half_written_ = false;
+  bool own_owed_ = false;  // one of `sent_` is the connection's own
   std::uint64_t discarded_ = 0;
   std::uint64_t abandoned_ = 0;
 };

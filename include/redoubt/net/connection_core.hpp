@@ -127,6 +127,8 @@ class connection_core {
   void run(link_actions const& actions, time_point t);
   void greet(login_options const& login);
   void flush(time_point t);
+  void ping(time_point t);
+  [[nodiscard]] std::optional<time_point> ping_due() const noexcept;
   void on_reply(reply&& r, time_point t);
   void lose(errc code, std::string note, time_point t);
   void finish(pending_call* call, failure why, time_point t);

@@ -33,7 +33,9 @@ class dial : public std::enable_shared_from_this<dial> {
   /// `errc::unspecified` and a connected socket, or why there is none.
   using handler = std::function<void(errc, stream_socket)>;
 
-  dial(transport_executor strand, addresses where, time_point by, random_source random, handler done);
+  /// `stall_limit` is `reconnect_options::stall_limit`, which says what it means for a socket.
+  dial(transport_executor strand, addresses where, time_point by, duration stall_limit, random_source random,
+       handler done);
 
   void start();
   /// Closes every socket; the handler is not called.
@@ -47,6 +49,7 @@ class dial : public std::enable_shared_from_this<dial> {
   transport_executor strand_;
   timer timer_;
   addresses addresses_;
+  duration stall_limit_;
   std::vector<std::optional<stream_socket>> sockets_;  // by address; set while an attempt is under way
   address_race race_;
   handler done_;  // empty when all is over

@@ -96,7 +96,17 @@ struct reconnect_options {
   /// Longest silence of a connection that owes a reply, or of a handshake (TLS, credentials, AUTH); then the
   /// connection is given up and another one is made. Default 1 s. Must not be shorter than
   /// `timeouts.attempt`.
+  ///
+  /// On TCP the kernel watches too, for what no reply is owed for: keepalive probes begin after a silence of
+  /// this length (whole seconds, at least one), follow each other as far apart, and the third that is lost
+  /// ends the connection; data that the peer's kernel has not taken after three times this length ends it as
+  /// well (TCP_USER_TIMEOUT, where the system has it).
   duration stall_limit = std::chrono::seconds(1);
+  /// A ready connection that owes nothing, and on which nothing has arrived for so long, is sent a PING. It
+  /// is the connection's own: it takes no room of a call, and its reply is due within `stall_limit` like any
+  /// other. So a peer that has gone in silence is found while nobody waits for it. Any bytes count as a sign
+  /// of life. Default 5 s. Range 1 ms .. 1 h.
+  duration ping_interval = std::chrono::seconds(5);
 };
 
 /// Options of a `client`.

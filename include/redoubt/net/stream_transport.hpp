@@ -37,7 +37,7 @@ class stream_transport {
   void async_connect(time_point by, Handler handler) {
     close();
     auto const fresh =
-        std::make_shared<dial>(strand_, addresses_, by, seeds_.next(),
+        std::make_shared<dial>(strand_, addresses_, by, stall_limit_, seeds_.next(),
                                [this, h = std::move(handler)](errc code, stream_socket socket) {
                                  if (code == errc::unspecified) socket_ = std::move(socket);
                                  h(code);
@@ -67,6 +67,7 @@ class stream_transport {
  private:
   executor_type strand_;
   address_options where_;
+  duration stall_limit_;
   std::shared_ptr<host_resolver> resolver_;
   random_seeds seeds_{std::nullopt};
   std::shared_ptr<void> look_up_;

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSL-1.0
+//
+// C29: every phase a call can end in, times everything that can end it there. Each of the 21 failures says
+// what happened, where, after how long, at which endpoint, in which attempt, and whether Redis may have
+// executed the command.
+#include <ostream>
+#include <string>
+#include <tuple>
+
+#include <gtest/gtest.h>
+
+#include "scripted_link.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace redoubt;
+using test::scripted_link;
+using test::ticket;
+
+enum class ending { deadline, cancel, loss };
+
+std::string name_of(ending how) {
+  switch (how) {
+    case ending::deadline: return "deadline";
+    case ending::cancel: return "cancel";
+    case ending::loss: return "loss";
+  }
+  return {};
+}
+
+constexpr std::uint64_t key = 77;
+
+class core_endings : public ::testing::TestWithParam<std::tuple<phase, ending>> {
+ protected:
+  static client_options options() {
+    client_options out;
+    out.tls.enabled = true;
+    out.reconnect.backoff = {.base = 10ms, .cap = 10ms};
+    return out;
+  }
+
+  /// A connection that has just ended before any answer: its end once more counts as a failed attempt.
+  void lose_once() {
+    auto const first = l.get("first");
+    secure();
+    l.written();
+    l.receive("+OK\r\n+PONG\r\n");
+    l.broken();
+    ASSERT_TRUE(first->ended());
+  }
+
+  void secure() {
+    l.resolved();
+    l.connected();
+    l.secured();
+  }
+
+  void open() {
+    auto const first = l.get("first");
+    secure();
+    l.written();
+    l.receive("+OK\r\n+PONG\r\n");
+    l.answer("$-1\r\n");
+    ASSERT_TRUE(first->ended());
+  }
+
+  /// Brings a call to where it stands in `where`.
+  ticket arrive(phase where, scripted_link::how how) {
+    command const set("SET", "k", "v");
+    switch (where) {
+      case phase::resolve: return l.call(set, how);
+      case phase::connect: {
+        auto t = l.call(set, how);
+        l.resolved();
+        return t;
+      }
+      case phase::tls: {
+        auto t = l.call(set, how);
+        l.resolved();
+        l.connected();
+        return t;
+      }
+      case phase::handshake: {
+        auto t = l.call(set, how);
+        secure();
+        l.written();
+        return t;
+      }
+      case phase::queue: {
+        lose_once();
+        (void)l.call(command("GET", "other"), {.budget = 900ms});
+        secure();
+        l.written();
+        l.receive("+OK\r\n+PONG\r\n");  // and the other's write does not end
+        return l.call(set, how);
+      }
+      case phase::write: {
+        open();
+        auto t = l.call(set, how);
+        l.written(5);
+        return t;
+      }
+      case phase::read: {
+        open();
+        auto t = l.call(set, how);
+        l.written();
+        l.receive("+O");
+        return t;
+      }
+      case phase::done: break;
+    }
+    return nullptr;
+  }
+
+  /// Ends the connection, or the attempt to make one; what a call is told then.
+  errc lose(phase where) {
+    switch (where) {
+      case phase::resolve: l.failed(errc::resolve_failed); return errc::resolve_failed;
+      case phase::connect: l.failed(errc::connection_refused); return errc::connection_refused;
+      case phase::tls: l.failed(errc::tls_failed); return errc::tls_failed;
+      default: l.broken(); return errc::connection_lost;
+    }
+  }
+
+  scripted_link l{options()};
+};
+
+TEST_P(core_endings, C29_say_what_where_when_and_whether_it_may_have_run) {
+  auto const [where, how] = GetParam();
+  auto const t = arrive(where, {.budget = 90ms, .cancel_key = key});
+  ASSERT_NE(t, nullptr);
+  ASSERT_FALSE(t->ended());
+  duration after = 20ms;
+  errc code{};
+  switch (how) {
+    case ending::deadline:
+      after = 90ms;
+      code = errc::deadline_exceeded;
+      l.advance(89ms);
+      EXPECT_FALSE(t->ended()) << "early";
+      l.advance(1ms);
+      break;
+    case ending::cancel:
+      code = errc::cancelled;
+      l.advance(after);
+      l.cancel(key);
+      break;
+    case ending::loss:
+      l.advance(after);
+      code = lose(where);
+      break;
+  }
+  ASSERT_EQ(t->ends, 1);
+  bool const begun = where == phase::write || where == phase::read;
+  auto const& why = t->why();
+  EXPECT_EQ(why.code, code) << why;
+  EXPECT_EQ(why.phase, where) << why;
+  EXPECT_EQ(why.effect, begun ? effect::unknown : effect::none) << why;
+  EXPECT_EQ(why.elapsed, after) << why;
+  EXPECT_EQ(why.attempts, begun ? 1 : 0) << why;
+  EXPECT_EQ(why.command.view(), "SET");
+  EXPECT_EQ(why.detail->endpoint, "127.0.0.1:6379");
+  EXPECT_FALSE(why.rejected) << why;
+  l.advance(1s);
+  EXPECT_EQ(t->ends, 1) << "once";
+  if (!begun) {
+    EXPECT_EQ(l.sent.find("SET"), std::string::npos) << "effect none is a promise";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    every_phase, core_endings,
+    ::testing::Combine(::testing::Values(phase::queue, phase::resolve, phase::connect, phase::tls,
+                                         phase::handshake, phase::write, phase::read),
+                       ::testing::Values(ending::deadline, ending::cancel, ending::loss)),
+    [](auto const& one) {
+      return std::string(to_string(std::get<0>(one.param))) + "_" + name_of(std::get<1>(one.param));
+    });
+
+}  // namespace
