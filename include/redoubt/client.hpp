@@ -47,6 +47,11 @@ using replies = std::vector<result<reply>>;
 /// Destroying the client ends what is under way with `errc::closed`. The executor's context must outlive the
 /// client. A connected client keeps its context's `run()` from returning; `async_close` or destruction lets
 /// it go.
+/// @par Fork  A client belongs to the process that made it. In a child that was forked every call is refused
+/// with `errc::forked`, effect none, and nothing is written to the parent's connection, nor when the child
+/// destroys the client. As for any Asio program, a child that goes on to use the context calls
+/// `notify_fork(fork_child)` of it first; that ends the child's copies of the calls under way with
+/// `errc::closed`.
 class client {
  public:
   using executor_type = asio::any_io_executor;

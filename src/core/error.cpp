@@ -40,6 +40,7 @@ std::string_view to_string(errc code) noexcept {
     case errc::tls_failed: return "tls_failed";
     case errc::tls_untrusted: return "tls_untrusted";
     case errc::no_credentials: return "no_credentials";
+    case errc::forked: return "forked";
   }
   return "invalid";
 }

@@ -42,6 +42,7 @@ std::string_view headline(errc code) noexcept {
     case errc::tls_failed: return "TLS handshake failed";
     case errc::tls_untrusted: return "TLS certificate not trusted";
     case errc::no_credentials: return "no credentials for the connection";
+    case errc::forked: return "the client belongs to the process that forked this one";
   }
   return "invalid failure";
 }
@@ -110,6 +111,7 @@ failure_class failure::group() const noexcept {
     case errc::bulkhead_full: return failure_class::saturated;
     case errc::cancelled: return failure_class::cancelled;
     case errc::tls_untrusted:
+    case errc::forked:
     case errc::bad_option: return failure_class::misconfigured;
     case errc::request_too_large:
     case errc::refused_command:

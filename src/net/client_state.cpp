@@ -55,7 +55,7 @@ client_state::client_state(asio::any_io_executor executor, client_options option
   place_ = std::move(place);
   auto& factory = connection_factory::of(executor_);
   connections_ = factory.make(executor_, options_, gate_);
-  factory.watch(connections_);
+  factory.remember(connections_);
 }
 
 client_state::~client_state() = default;
@@ -67,6 +67,7 @@ void client_state::start(pending_call* call, call_options const& options) {
   call->by =
       earlier(options.by, deadline(saturating_add(now, options.budget.value_or(options_.timeouts.call))));
   if (call->error) return refuse(call, call->error->code, call->error->detail->note);
+  if (fork_count() != born_) return refuse(call, errc::forked, {});
   if (closing_.load(std::memory_order_relaxed)) return refuse(call, errc::closed, {});
   if (call->by.passed(now)) return refuse(call, errc::deadline_exceeded, {});
   if (call->replies == 0) {  // an empty pipeline or transaction

@@ -81,24 +81,31 @@ std::vector<std::shared_ptr<connection>> connection_factory::make(asio::any_io_e
   return out;
 }
 
-void connection_factory::watch(std::vector<std::shared_ptr<connection>> const& made) {
+void connection_factory::remember(std::vector<std::shared_ptr<connection>> const& made) {
   std::lock_guard const lock(mutex_);
-  std::erase_if(watched_, [](auto const& one) { return one.expired(); });
-  watched_.insert(watched_.end(), made.begin(), made.end());
+  std::erase_if(made_, [](std::weak_ptr<connection> const& one) { return one.expired(); });
+  made_.insert(made_.end(), made.begin(), made.end());
 }
 
 void connection_factory::shutdown() {
   // What is freed here may destroy clients, and even make new ones.
   for (;;) {
-    decltype(watched_) ending;
+    decltype(made_) ending;
     {
       std::lock_guard const lock(mutex_);
-      ending.swap(watched_);
+      ending.swap(made_);
     }
     if (ending.empty()) return;
     for (auto const& weak : ending) {
       if (auto const one = weak.lock()) one->abandon();
     }
+  }
+}
+
+void connection_factory::notify_fork(asio::execution_context::fork_event event) {
+  if (event != asio::execution_context::fork_child) return;
+  for (auto const& one : made_) {
+    if (auto const connection = one.lock()) connection->leave_to_parent();
   }
 }
 

@@ -66,6 +66,7 @@ class stub_connection final : public redoubt::detail::connection {
   void list_pending(pending_handler done) override {
     asio::post(executor_, [d = std::move(done)] { d({}); });
   }
+  void leave_to_parent() override {}
   [[nodiscard]] redoubt::connection_snapshot snapshot() const override { return {}; }
 
   /// Ends the oldest open call as a connection would.

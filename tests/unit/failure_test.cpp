@@ -27,7 +27,7 @@ using redoubt::failure_detail;
 using redoubt::phase;
 using redoubt::server_errc;
 
-constexpr auto last_code = errc::no_credentials;
+constexpr auto last_code = errc::forked;
 constexpr auto last_server_code = server_errc::nogroup;
 
 std::vector<errc> codes() {
@@ -75,6 +75,7 @@ std::map<errc, failure_class> const own_classes{
     {errc::tls_failed, failure_class::unavailable},
     {errc::tls_untrusted, failure_class::misconfigured},
     {errc::no_credentials, failure_class::unavailable},
+    {errc::forked, failure_class::misconfigured},
 };
 
 TEST(failure, every_code_has_its_class) {

@@ -44,6 +44,7 @@ enum class errc : std::uint8_t {
   tls_failed,       ///< The TLS handshake failed: the peer does not speak TLS, or no version in common.
   tls_untrusted,    ///< One side does not trust the other's certificate; the text says why.
   no_credentials,   ///< `client_options::credentials` gave none.
+  forked,           ///< The client was made before a fork() and belongs to the parent process.
 };
 
 /// The error that Redis answered with: the leading word of its error line, classified once.

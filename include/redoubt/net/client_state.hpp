@@ -19,6 +19,7 @@
 #include <redoubt/net/call_operation.hpp>
 #include <redoubt/net/connection_core.hpp>
 #include <redoubt/net/event_switch.hpp>
+#include <redoubt/net/fork_count.hpp>
 #include <redoubt/net/options.hpp>
 #include <redoubt/resp/command.hpp>
 #include <redoubt/resp/script.hpp>
@@ -77,6 +78,7 @@ class client_state : public std::enable_shared_from_this<client_state> {
   std::shared_ptr<load_gate> gate_;
   std::shared_ptr<event_switch> events_;
   std::vector<std::shared_ptr<connection>> connections_;
+  std::uint32_t const born_ = fork_count();
   std::atomic<bool> closing_ = false;
   std::atomic<std::uint32_t> turn_ = 0;
   std::atomic<std::uint64_t> next_key_ = 1;

@@ -22,6 +22,7 @@
 
 #include <redoubt/async/clock.hpp>
 #include <redoubt/net/connection_core.hpp>
+#include <redoubt/net/fork_count.hpp>
 #include <redoubt/net/late_executor.hpp>
 
 namespace redoubt::detail {
@@ -39,6 +40,9 @@ class connection {
   virtual void cancel(std::uint64_t key) = 0;
   virtual void close(deadline by, close_handler done) = 0;
   virtual void list_pending(pending_handler done) = 0;
+  /// This process is a child that was forked, and its context is not running: lets go of the socket without a
+  /// word to the peer, and ends the child's copies of the calls under way.
+  virtual void leave_to_parent() = 0;
   [[nodiscard]] virtual connection_snapshot snapshot() const = 0;
   /// The context is being destroyed, and no thread runs it: frees every call, without completing it.
   virtual void abandon() noexcept = 0;
@@ -131,6 +135,12 @@ class basic_connection final : public connection,
     });
   }
 
+  void leave_to_parent() override {
+    transport_.close();
+    core_.close(deadline(time_point::min()));
+    after_input();
+  }
+
   [[nodiscard]] connection_snapshot snapshot() const override { return core_.snapshot(); }
 
   void abandon() noexcept override { core_.abandon(); }
@@ -162,6 +172,9 @@ class basic_connection final : public connection,
   [[nodiscard]] time_point now() const noexcept override { return timer_.now(); }
 
   void resolve(std::uint64_t epoch) override {
+    if (fork_count() != born_) {
+      return input([epoch](core& c) { c.on_attempt_failed(epoch, errc::forked); });
+    }
     // Weak: a look-up cannot be cancelled, and one that hangs must not keep a closed connection alive.
     transport_.async_resolve(
         [weak = this->weak_from_this(), epoch](errc code, typename Transport::addresses found) {
@@ -249,6 +262,10 @@ class basic_connection final : public connection,
   }
 
   void write(std::uint64_t epoch, std::string_view bytes) override {
+    if (fork_count() != born_) {  // for programs whose context was not told of the fork
+      written_now_ = immediate_write{epoch, 0, true};
+      return;
+    }
     if constexpr (requires(boost::system::error_code& e) { transport_.write_now(asio::const_buffer(), e); }) {
       // Most writes fit into the socket's buffer: their completion is the next input of this very turn.
       boost::system::error_code error;
@@ -296,6 +313,7 @@ class basic_connection final : public connection,
     bool failed;
   };
 
+  std::uint32_t const born_ = fork_count();
   asio::any_io_executor executor_;
   asio::strand<asio::any_io_executor> strand_;
   timer timer_;
@@ -329,16 +347,19 @@ class connection_factory : public asio::execution_context::service {
                                                                       std::shared_ptr<load_gate> const& gate);
   [[nodiscard]] static connection_factory& of(asio::any_io_executor const& executor);
 
-  /// Remembers connections until they end, so that the context can free their calls at its own end: a handler
-  /// may own the client, and with it the connection that the handler waits in.
-  void watch(std::vector<std::shared_ptr<connection>> const& made);
+  /// From now on these learn when the context's process was forked, and when the context ends: then it frees their
+  /// calls, because a handler may own the client, and with it the connection that the handler waits in.
+  /// Thread-safe.
+  void remember(std::vector<std::shared_ptr<connection>> const& made);
 
  protected:
   void shutdown() override;
 
  private:
+  void notify_fork(asio::execution_context::fork_event event) override;
+
   std::mutex mutex_;
-  std::vector<std::weak_ptr<connection>> watched_;
+  std::vector<std::weak_ptr<connection>> made_;
 };
 
 }  // namespace redoubt::detail
