@@ -14,6 +14,7 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
+#include <boost/asio/system_executor.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -106,6 +107,11 @@ TEST(tokens, C79_all_work_on_a_strand_of_a_thread_pool) {
   asio::thread_pool pool(2);
   use_every_token(asio::make_strand(pool), server);
   pool.join();
+}
+
+TEST(tokens, C79_all_work_on_the_system_executor) {
+  scripted_server server(scripted_server::plain());
+  use_every_token(asio::system_executor(), server);
 }
 
 /// Every operation, in every manner of ending, with completions bound to `executor`; `inside` says whether a
