@@ -54,19 +54,6 @@ connection_core::connection_core(client_options const& options, link_port& port,
       greeting_(options.login),
       reader_(reading_options(options)) {}
 
-connection_core::~connection_core() { abandon(); }
-
-void connection_core::abandon() noexcept {
-  // Each list is taken before the first of its handlers is freed: what a handler owns may come back here.
-  auto const fresh = inbox_.take();
-  auto const done = std::move(done_);
-  cancellable_.clear();
-  std::vector<ended_call> left;
-  queue_.on_lost(left);
-  queue_.end_waiting(phase::queue, left);
-  for (auto const& e : left) call_of(e.tag)->discard();
-}
-
 void connection_core::on_wake() {
   auto const t = port_.now();
   take_inbox(t);

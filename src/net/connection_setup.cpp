@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// How a connection core learns that a connection is being made.
+// How a connection core learns that a connection is being made, and how it ends with its context.
 #include <redoubt/net/connection_core.hpp>
 
 namespace redoubt::detail {
@@ -42,6 +42,19 @@ void connection_core::on_credentials(std::uint64_t epoch, std::optional<credenti
     run(life_.on_refused(epoch, placed({.code = errc::no_credentials, .effect = effect::none}, {}), t), t);
   }
   settle(t);
+}
+
+connection_core::~connection_core() { abandon(); }
+
+void connection_core::abandon() noexcept {
+  // Each list is taken before the first of its handlers is freed: what a handler owns may come back here.
+  auto const fresh = inbox_.take();
+  auto const done = std::move(done_);
+  cancellable_.clear();
+  std::vector<ended_call> left;
+  queue_.on_lost(left);
+  queue_.end_waiting(phase::queue, left);
+  for (auto const& e : left) call_of(e.tag)->discard();
 }
 
 }  // namespace redoubt::detail

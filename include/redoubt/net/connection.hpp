@@ -347,8 +347,8 @@ class connection_factory : public asio::execution_context::service {
                                                                       std::shared_ptr<load_gate> const& gate);
   [[nodiscard]] static connection_factory& of(asio::any_io_executor const& executor);
 
-  /// From now on these learn when the context's process was forked, and when the context ends: then it frees their
-  /// calls, because a handler may own the client, and with it the connection that the handler waits in.
+  /// From now on these learn when the context's process was forked, and when the context ends: then it frees
+  /// their calls, because a handler may own the client, and with it the connection that the handler waits in.
   /// Thread-safe.
   void remember(std::vector<std::shared_ptr<connection>> const& made);
 
