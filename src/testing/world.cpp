@@ -56,21 +56,20 @@ bool world::run_until(std::function<bool()> const& done, duration limit) {
 }
 
 void world::run(asio::awaitable<void> work, duration limit) {
-  std::exception_ptr error;
-  bool done = false;
-  asio::co_spawn(get_executor(), std::move(work), [&](std::exception_ptr e) {
-    error = e;
-    done = true;
+  auto const end = std::make_shared<ending>();
+  asio::co_spawn(get_executor(), std::move(work), [end](std::exception_ptr e) {
+    end->error = e;
+    end->done = true;
   });
-  finish(done, error, limit);
+  finish(*end, limit);
 }
 
-void world::finish(bool const& done, std::exception_ptr const& error, duration limit) {
-  if (!run_until([&done] { return done; }, limit)) {
+void world::finish(ending const& end, duration limit) {
+  if (!run_until([&end] { return end.done; }, limit)) {
     throw std::runtime_error(
         "redoubt::testing::world: the coroutine did not end within its limit of virtual time");
   }
-  if (error) std::rethrow_exception(error);
+  if (end.error) std::rethrow_exception(end.error);
 }
 
 namespace detail {

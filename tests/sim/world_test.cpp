@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // The client in a simulated world: exact virtual times, one scenario per test.
+#include <stdexcept>
+
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <gtest/gtest.h>
 
 #include <redoubt/client.hpp>
@@ -53,6 +57,21 @@ TEST(world_client, answers_in_virtual_time) {
   }(redis));
   ASSERT_TRUE(got.has_value()) << got.error();
   EXPECT_EQ(got->as_string(), "v");
+}
+
+asio::awaitable<int> late_answer() {
+  timer clock(co_await asio::this_coro::executor);
+  co_await clock.async_wait_until(clock.now() + 5s, asio::use_awaitable);
+  co_return 7;
+}
+
+TEST(world, a_coroutine_that_misses_its_limit_may_end_later) {
+  world w(1);
+  EXPECT_THROW((void)w.run(late_answer(), 1s), std::runtime_error);
+  EXPECT_EQ(w.run(late_answer()), 7) << "the first one has ended meanwhile";
+  EXPECT_THROW(w.run([]() -> asio::awaitable<void> { (void)co_await late_answer(); }(), 1s),
+               std::runtime_error);
+  w.run_for(10s);
 }
 
 TEST(world_client, A_06_one_attempt_on_a_frozen_server_takes_exactly_the_attempt_timeout) {

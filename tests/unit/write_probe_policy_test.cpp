@@ -240,6 +240,7 @@ TEST_F(write_probe_policy, C80_it_may_be_destroyed_while_a_check_is_under_way) {
   p.reset();
   world.run();
   EXPECT_EQ(got, std::optional<bool>(false));
+  EXPECT_TRUE(events.all.empty()) << "the sink need not outlive the probe by more than that";
 }
 
 TEST_F(write_probe_policy, reports_print_as_one_line) {

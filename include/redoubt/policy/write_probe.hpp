@@ -4,6 +4,7 @@
 // while writes are paused, when every write fails.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -85,6 +86,9 @@ class write_probe {
   write_probe(Client& redis, options o)
       : state_(std::make_shared<state>(redis, (o.validate(), std::move(o)))) {}
 
+  /// A probe in flight goes on without it, and is told to nobody.
+  ~write_probe() { state_->silent.store(true, std::memory_order_relaxed); }
+
   write_probe(write_probe const&) = delete;
   write_probe& operator=(write_probe const&) = delete;
 
@@ -160,6 +164,7 @@ struct write_probe<Client>::state {
   asio::any_io_executor const strand;
   std::shared_ptr<flight> current;  // on the strand
   detail::counter requests, probes, healthy, failed;
+  std::atomic<bool> silent = false;  // the probe has gone, and its event sink perhaps
 
   std::mutex mutable mutex;
   std::optional<probe_report> last;  // under the mutex
@@ -245,7 +250,7 @@ void write_probe<Client>::state::settle(probe_report r) {
     }
     last = r;
   }
-  if (changed && opts.events != nullptr) {
+  if (changed && opts.events != nullptr && !silent.load(std::memory_order_relaxed)) {
     failure const* const cause = r.healthy() ? nullptr : &r.cause;
     opts.events->on(event{.kind = event_kind::probe_changed, .source = opts.name, .cause = cause});
   }

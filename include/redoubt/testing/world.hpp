@@ -94,16 +94,17 @@ class world {
   /// does not end within `limit` of virtual time.
   template <class T>
   T run(asio::awaitable<T> work, duration limit = std::chrono::hours(1)) {
-    std::optional<T> value;
-    std::exception_ptr error;
-    bool done = false;
-    asio::co_spawn(get_executor(), std::move(work), [&](std::exception_ptr e, T v) {
-      error = e;
-      if (!e) value.emplace(std::move(v));
-      done = true;
+    struct outcome : ending {
+      std::optional<T> value;
+    };
+    auto const end = std::make_shared<outcome>();
+    asio::co_spawn(get_executor(), std::move(work), [end](std::exception_ptr e, T v) {
+      end->error = e;
+      if (!e) end->value.emplace(std::move(v));
+      end->done = true;
     });
-    finish(done, error, limit);
-    return std::move(*value);
+    finish(*end, limit);
+    return std::move(*end->value);
   }
   /// @copydoc run
   void run(asio::awaitable<void> work, duration limit = std::chrono::hours(1));
@@ -116,7 +117,12 @@ class world {
   [[nodiscard]] std::size_t open_connections() const noexcept;
 
  private:
-  void finish(bool const& done, std::exception_ptr const& error, duration limit);
+  /// How a coroutine ended. Shared with it: one that misses its limit may end later.
+  struct ending {
+    std::exception_ptr error{};
+    bool done = false;
+  };
+  void finish(ending const& end, duration limit);
   std::unique_ptr<detail::world_core> core_;
 };
 
