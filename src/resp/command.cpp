@@ -52,6 +52,10 @@ bool is_refused(std::string_view name) noexcept {
 }  // namespace
 
 void command::append_text(std::string_view text) {
+  if (bytes_.size() == 0) {  // moved from: what is added first is the name of a new one
+    (void)bytes_.room(header_size);
+    bytes_.advance(header_size);
+  }
   if (bytes_.holds(text)) return append_text(std::string(text));  // c.add(c[1])
   char digits[20];
   auto const count =

@@ -241,6 +241,8 @@ TEST(command, is_empty_once_it_was_moved_from) {
     EXPECT_EQ(from.name(), "");
     EXPECT_TRUE(cannot_share_connection(from));
     EXPECT_FALSE(redoubt::pipeline(from).refused().empty());
+    from.add("GET").add("key");  // NOLINT: it begins anew
+    EXPECT_EQ(from.wire(), command("GET", "key").wire());
   }
 }
 
