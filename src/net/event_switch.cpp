@@ -1,25 +1,36 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <redoubt/net/event_switch.hpp>
 
-#include <utility>
-
 namespace redoubt::detail {
 namespace {
 
-thread_local event_switch const* speaking = nullptr;
+/// The switches that this thread is inside of: a sink may cause an event of another client.
+struct turn {
+  event_switch const* who;
+  turn const* outer;
+};
+thread_local turn const* innermost = nullptr;
+
+bool inside(event_switch const* who) noexcept {
+  for (auto const* t = innermost; t != nullptr; t = t->outer) {
+    if (t->who == who) return true;
+  }
+  return false;
+}
 
 }  // namespace
 
 void event_switch::on(event const& e) noexcept {
-  if (speaking == this) {  // the sink itself has caused it
+  if (inside(this)) {  // the sink itself has caused it
     if (auto* const sink = target_.load()) sink->on(e);
     return;
   }
   inside_.fetch_add(1);  // before the target is read: off() first takes the target away, then looks here
   if (auto* const sink = target_.load()) {
-    auto const* const outer = std::exchange(speaking, this);
+    turn const here{this, innermost};
+    innermost = &here;
     sink->on(e);
-    speaking = outer;
+    innermost = here.outer;
   }
   inside_.fetch_sub(1);
   inside_.notify_all();
@@ -27,7 +38,7 @@ void event_switch::on(event const& e) noexcept {
 
 void event_switch::off() noexcept {
   target_.store(nullptr);
-  auto const own = speaking == this ? 1u : 0u;
+  auto const own = inside(this) ? 1u : 0u;
   for (auto now = inside_.load(); now > own; now = inside_.load()) inside_.wait(now);
 }
 

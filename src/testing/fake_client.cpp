@@ -75,6 +75,10 @@ void fake_client_state::start(pending_call* call, call_options const& options) {
   call->own_budget = options.budget.has_value();
   call->by =
       earlier(options.by, deadline(saturating_add(now, options.budget.value_or(options_.call_timeout))));
+  if (shut_) {  // an operation that was made before the client went, and is started after it
+    end(call, {.code = errc::closed, .effect = effect::none, .rejected = true}, now);
+    return deliver_ended();
+  }
   note(*call);
   schedule();
   if (call->error) return end(call, *call->error, now);

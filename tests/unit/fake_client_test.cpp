@@ -340,6 +340,20 @@ TEST(fake_client, destruction_ends_everything_once) {
   EXPECT_EQ(ended, 4);
 }
 
+TEST(fake_client, C80_an_operation_that_is_started_after_it_was_destroyed_is_told_so) {
+  redoubt::testing::world w;
+  auto redis = std::make_unique<fake_client>(w.get_executor());
+  auto later = redis->async_call(command("PING"));  // deferred
+  redis.reset();
+  std::optional<result<reply>> got;
+  std::move(later)([&](result<reply> r) { got.emplace(std::move(r)); });
+  EXPECT_FALSE(got);
+  w.run_for(1s);
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->error().code, errc::closed);
+  EXPECT_EQ(got->error().effect, effect::none);
+}
+
 TEST(fake_client, may_be_destroyed_by_a_handler) {
   redoubt::testing::world w;
   auto redis = std::make_unique<fake_client>(w.get_executor());
