@@ -134,14 +134,17 @@ class call_queue_model {
     bool const overdue = gate_closed();
     require(q_.gate_closed(now_) == overdue, "gate_closed()");
     auto const next = q_.next_wakeup();
-    require(next.has_value() == (!waiting_.empty() || !owed_.empty()),
+    require(next.has_value() == (!waiting_.empty() || !owed_.empty() || early_ > 0),
             "a wake-up exactly while something is due");
     for (auto const& c : calls_) {
       if (c.by == time_point{} || c.ends > 0) continue;
       require(*next <= std::max(c.limit, now_) + redoubt::deadline_wheel::tick,
               "a wake-up within a tick of a limit");
     }
-    if (!owed_.empty()) {
+    if (owed_.empty()) {
+      bool const unread = early_ > 0 && now_ - std::max(last_byte_, last_written_) >= 300ms;
+      require(q_.stalled(now_) == unread, "stalled() with a peer that takes no more");
+    } else {
       auto const silence = now_ - std::max(owed_.front().since, last_byte_);
       require(q_.stalled(now_) == (silence >= std::max<redoubt::duration>(300ms, owed_.front().patience)),
               "stalled()");
@@ -197,6 +200,7 @@ class call_queue_model {
   bool write(std::size_t bytes) {
     if (unreported_ < bytes || bytes == 0) return false;
     unreported_ -= bytes;
+    last_written_ = now_;
     q_.on_written(bytes, now_);
     auto const early = std::min(bytes, early_);
     early_ -= early;
@@ -255,6 +259,7 @@ class call_queue_model {
       auto const& call = calls_[c.tag];
       if (call.ends > 0 || call.limit > now_) continue;
       c.expired = true;
+      c.patience = attempt_timeout;
       ++abandoned_;
       if (now_ - std::max(c.since, last_byte_) >= attempt_timeout) overdue_ = true;
     }
@@ -277,6 +282,9 @@ class call_queue_model {
     if (!gone) return false;
     require(gone->tag == tag, "the cancelled call");
     if (calls_[tag].staged) ++abandoned_;
+    for (auto& c : owed_) {
+      if (c.tag == tag) c.patience = attempt_timeout;
+    }
     end(*gone);
     return true;
   }
@@ -357,6 +365,7 @@ class call_queue_model {
   std::size_t unreported_ = 0;
   std::size_t early_ = 0;
   time_point last_byte_ = time_point::min();
+  time_point last_written_ = time_point::min();
   bool ready_ = false;
   bool overdue_ = false;
   bool half_written_ = false;
