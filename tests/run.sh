@@ -81,7 +81,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL
 # The first finding of a sanitizer ends the test that caused it.
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_stack_use_after_return=1:strict_string_checks=1}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1:halt_on_error=1}
-export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1}
+export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1:suppressions=$PWD/tests/support/tsan.supp}
 
 LABELS=$(IFS='|' && echo "^(${WANTED[*]})\$")
 ARGUMENTS=(--test-dir ".build/$PRESET" -j "$(jobs)" --output-on-failure --no-tests=error -L "$LABELS")
