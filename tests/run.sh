@@ -41,7 +41,7 @@ while [ $# -gt 0 ]; do
       esac
       shift
       ;;
-    -*) usage >&2 && exit 2 ;;
+    -*) echo "Unknown option: $1" >&2 && usage >&2 && exit 2 ;;
     all) WANTED=("${TIERS[@]}") ;;
     *)
       case " ${TIERS[*]} " in
