@@ -70,7 +70,11 @@ void call_queue::take_batch(std::size_t bytes_max, time_point now, std::vector<s
     unlink_waiting(index);
     s.where = state::owed;
     ++owed_count_;
-    auto const patience = s.own_budget ? s.by.left(now) : options_.attempt_timeout;
+    // One tick more than the budget, so that the call ends by its deadline and not by a stall at the same
+    // time.
+    constexpr auto tick = deadline_wheel::tick;
+    auto const patience =
+        s.own_budget ? std::min(s.by.left(now), duration::max() - tick) + tick : options_.attempt_timeout;
     s.order = first_order_ + sent_.size();
     sent_.push_back({index, s.replies, s.bytes, now, std::max(patience, options_.attempt_timeout)});
     ++staged_;

@@ -178,4 +178,23 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(to_string(std::get<0>(one.param))) + "_" + name_of(std::get<1>(one.param));
     });
 
+// The stall limit is one second: a silent server is given up when the longest budget has been used up, and it
+// is the budget that its caller is told of.
+TEST(core_endings, C10_a_budget_beyond_the_stall_limit_ends_as_a_deadline) {
+  for (auto const budget :
+       {redoubt::duration(1s), redoubt::duration(1500ms), redoubt::duration(3s + 300us)}) {
+    scripted_link l;
+    l.make_idle();
+    auto const t = l.call(command("GET", "k"), {.budget = budget});
+    l.written();
+    l.advance(budget + 2ms);
+    ASSERT_EQ(t->ends, 1);
+    EXPECT_EQ(t->why().code, errc::deadline_exceeded);
+    EXPECT_EQ(t->why().effect, effect::unknown);
+    EXPECT_GE(t->why().elapsed, budget);
+    EXPECT_LE(t->why().elapsed, budget + 1ms);
+    EXPECT_EQ(l.core->snapshot().retired + l.core->snapshot().lost, 1u) << "then the connection is given up";
+  }
+}
+
 }  // namespace

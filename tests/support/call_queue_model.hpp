@@ -188,7 +188,8 @@ class call_queue_model {
       auto& c = calls_[tag];
       require(c.ends == 0 && !c.staged, "a call is staged at most once, and not after its end");
       c.staged = true;
-      auto const patience = c.own_budget ? c.by - now_ : redoubt::duration(attempt_timeout);
+      auto const patience =
+          c.own_budget ? c.by - now_ + redoubt::deadline_wheel::tick : redoubt::duration(attempt_timeout);
       owed_.push_back(
           {tag, c.replies, now_, std::max<redoubt::duration>(patience, attempt_timeout), 2, false});
       std::erase(waiting_, tag);
