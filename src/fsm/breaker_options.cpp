@@ -40,7 +40,10 @@ void breaker_settings::validate() const {
   if (ratio) {
     require(ratio->failures > 0 && ratio->failures <= 1, "ratio.failures", ratio->failures,
             "must be above 0, at most 1");
-    require(ratio->slow > 0 && ratio->slow <= 1, "ratio.slow", ratio->slow, "must be above 0, at most 1");
+    if (ratio->slow) {
+      require(*ratio->slow > 0 && *ratio->slow <= 1, "ratio.slow", *ratio->slow,
+              "must be above 0, at most 1");
+    }
     require(ratio->slow_after >= 1us && ratio->slow_after <= 1h, "ratio.slow_after", ratio->slow_after,
             "must be 1 us to 1 h");
     require(ratio->minimum_calls >= 1 && ratio->minimum_calls <= 1'000'000, "ratio.minimum_calls",

@@ -11,75 +11,17 @@
 namespace redoubt {
 namespace {
 
-// The word: gate in bits 0 to 2, flags, the cause in bits 8 to 15, the generation in bits 32 to 63.
-constexpr std::uint64_t gate_mask = 7;
-constexpr std::uint64_t troubled = 8;  // failures in a row: a success has to reset them
-constexpr std::uint64_t windowed = 16;
-
-std::uint32_t generation_of(std::uint64_t word) noexcept { return static_cast<std::uint32_t>(word >> 32); }
-errc cause_of(std::uint64_t word) noexcept { return static_cast<errc>(word >> 8 & 0xff); }
-
-template <class T>
-T load(T const& from, std::memory_order order = std::memory_order_relaxed) noexcept {
-  return std::atomic_ref(const_cast<T&>(from)).load(order);
-}
 template <class T>
 void store(T& to, T value, std::memory_order order = std::memory_order_relaxed) noexcept {
   std::atomic_ref(to).store(value, order);
-}
-void add(std::uint64_t& counter) noexcept {
-  std::atomic_ref(counter).fetch_add(1, std::memory_order_relaxed);
 }
 
 }  // namespace
 
 breaker_state::breaker_state(breaker_settings const& settings) : settings_(settings) {
   settings_.validate();
-  if (settings_.ratio) window_.reset(settings_.ratio->window);
+  if (settings_.ratio) add_succeeded(window_.reset(settings_.ratio->window));
   publish();
-}
-
-std::optional<breaker_pass> breaker_state::pass_at_once() const noexcept {
-  auto const word = load(word_);
-  auto const g = static_cast<gate>(word & gate_mask);
-  if (g == gate::pass) return breaker_pass{generation_of(word), 0, true};
-  if (g == gate::always_pass) return breaker_pass{generation_of(word), 0, false};
-  return std::nullopt;
-}
-
-std::optional<breaker_decision> breaker_state::refuse_at_once(time_point now) noexcept {
-  auto const word = load(word_, std::memory_order_acquire);
-  auto const g = static_cast<gate>(word & gate_mask);
-  duration left{};
-  if (g == gate::refuse) {
-    // Written before the word that this belongs to; when it is already that of a later word, its own time is
-    // as good.
-    left = duration(load(refuse_until_) - now.time_since_epoch().count());
-    if (left <= duration::zero()) return std::nullopt;
-  } else if (g != gate::always_refuse) {
-    return std::nullopt;
-  }
-  add(counts_.refused);
-  breaker_decision out;
-  out.retry_after = left;
-  out.cause = cause_of(word);
-  return out;
-}
-
-bool breaker_state::counts_over_time() const noexcept { return (load(word_) & windowed) != 0; }
-
-bool breaker_state::succeed_at_once(breaker_pass pass, duration took, time_point now) noexcept {
-  if (pass.counts) {
-    auto const word = load(word_);
-    if ((word & (gate_mask | troubled)) != static_cast<std::uint64_t>(gate::pass)) return false;
-    if (generation_of(word) != pass.generation || pass.trial != 0) return false;
-    if ((word & windowed) != 0) {
-      if (took.count() > load(slow_after_)) return false;
-      window_.add_good(now);
-    }
-  }
-  add(counts_.succeeded);
-  return true;
 }
 
 bool breaker_state::neutral_at_once(breaker_pass pass) noexcept {
@@ -92,12 +34,21 @@ bool breaker_state::neutral_at_once(breaker_pass pass) noexcept {
 breaker_snapshot breaker_state::snapshot() const noexcept {
   breaker_snapshot out;
   auto const read = [&](std::uint64_t breaker_snapshot::*field) { out.*field = load(counts_.*field); };
-  for (auto const field : {&breaker_snapshot::stale, &breaker_snapshot::slow, &breaker_snapshot::succeeded,
-                           &breaker_snapshot::failed, &breaker_snapshot::neutral, &breaker_snapshot::refused,
-                           &breaker_snapshot::would_refuse, &breaker_snapshot::opened,
-                           &breaker_snapshot::lost_trials, &breaker_snapshot::trials}) {
+  for (auto const field :
+       {&breaker_snapshot::stale, &breaker_snapshot::slow, &breaker_snapshot::failed,
+        &breaker_snapshot::neutral, &breaker_snapshot::refused, &breaker_snapshot::would_refuse,
+        &breaker_snapshot::opened, &breaker_snapshot::lost_trials, &breaker_snapshot::trials}) {
     read(field);
   }
+  // Calls on their way out of the window are in neither part for a moment: then the last number stays,
+  // because a count never falls.
+  out.succeeded = load(counts_.succeeded, std::memory_order_acquire) + window_.held();
+  std::atomic_ref shown(const_cast<std::uint64_t&>(shown_));
+  auto before = shown.load(std::memory_order_relaxed);
+  while (before < out.succeeded &&
+         !shown.compare_exchange_weak(before, out.succeeded, std::memory_order_relaxed)) {
+  }
+  out.succeeded = std::max(out.succeeded, before);
   out.phase = load(phase_);
   out.mode = load(mode_);
   out.generation = generation_of(load(word_));
@@ -147,7 +98,7 @@ void breaker_state::close(time_point now) {
   trial_out_ = false;
   failures_ = 0;
   cause_ = errc::unspecified;
-  if (settings_.ratio) window_.reset(settings_.ratio->window);
+  if (settings_.ratio) add_succeeded(window_.reset(settings_.ratio->window));
   ++generation_;
   if (settings_.ramp) {
     until_ = saturating_add(now, settings_.ramp->length);
@@ -163,7 +114,7 @@ void breaker_state::fresh() {
   trial_out_ = false;
   failures_ = openings_ = 0;
   cause_ = errc::unspecified;
-  if (settings_.ratio) window_.reset(settings_.ratio->window);
+  if (settings_.ratio) add_succeeded(window_.reset(settings_.ratio->window));
   ++generation_;
   if (phase_ != breaker_phase::closed) enter(breaker_phase::closed, errc::unspecified);
 }
@@ -238,23 +189,31 @@ breaker_decision breaker_state::admit(time_point now, random_source& random) {
 
 void breaker_state::record(breaker_pass pass, breaker_outcome outcome, duration took, errc cause,
                            time_point now, random_source& random) {
+  if (apply(pass, outcome, took, cause, now, random)) return;
   switch (outcome) {
     case breaker_outcome::success: add(counts_.succeeded); break;
     case breaker_outcome::failure: add(counts_.failed); break;
     case breaker_outcome::neutral: add(counts_.neutral); break;
   }
-  if (!pass.counts || forced()) return;
+}
+
+// What a result changes. True when the window counts it.
+bool breaker_state::apply(breaker_pass pass, breaker_outcome outcome, duration took, errc cause,
+                          time_point now, random_source& random) {
+  if (!pass.counts || forced()) return false;
+  bool in_window = false;
   settle(now, random);
   if (pass.generation != generation_ || (pass.trial != 0 && (pass.trial != trial_ || !trial_out_))) {
     add(counts_.stale);
   } else if (phase_ == breaker_phase::half_open) {
     record_trial(pass, outcome, cause, now, random);
   } else {
-    bool const slow =
-        settings_.ratio && outcome != breaker_outcome::neutral && took > settings_.ratio->slow_after;
-    record_call(outcome, slow, cause, now, random);
+    auto const& ratio = settings_.ratio;
+    bool const slow = ratio && ratio->slow && outcome != breaker_outcome::neutral && took > ratio->slow_after;
+    in_window = record_call(outcome, slow, cause, now, random);
   }
   publish();
+  return in_window;
 }
 
 void breaker_state::give_up(breaker_pass pass) noexcept {
@@ -279,24 +238,33 @@ void breaker_state::record_trial(breaker_pass pass, breaker_outcome outcome, err
   }
 }
 
-void breaker_state::record_call(breaker_outcome outcome, bool slow, errc cause, time_point now,
+// True when the window counts it.
+bool breaker_state::record_call(breaker_outcome outcome, bool slow, errc cause, time_point now,
                                 random_source& random) {
-  if (outcome == breaker_outcome::neutral) return;
+  if (outcome == breaker_outcome::neutral) return false;
   bool const failed = outcome == breaker_outcome::failure;
   if (slow) add(counts_.slow);
   failures_ = failed ? failures_ + 1 : 0;
-  if (settings_.consecutive && failures_ >= *settings_.consecutive) return open(cause, now, random);
-  if (!settings_.ratio) return;
-  if (!failed && !slow) return window_.add_good(now);
+  if (settings_.consecutive && failures_ >= *settings_.consecutive) {
+    open(cause, now, random);
+    return false;
+  }
+  if (!settings_.ratio) return false;
+  if (!failed && !slow) {
+    add_succeeded(window_.add_good(now));
+    return true;
+  }
   window_.add_bad(now, failed, slow);
   auto const& ratio = *settings_.ratio;
   auto const counts = window_.count(now);
-  if (counts.calls < ratio.minimum_calls) return;
+  if (counts.calls < ratio.minimum_calls) return false;
   auto const calls = static_cast<double>(counts.calls);
-  if (static_cast<double>(counts.failed) >= ratio.failures * calls) return open(cause, now, random);
-  if (static_cast<double>(counts.slow) >= ratio.slow * calls) {
+  if (static_cast<double>(counts.failed) >= ratio.failures * calls) {
+    open(cause, now, random);
+  } else if (ratio.slow && static_cast<double>(counts.slow) >= *ratio.slow * calls) {
     open(failed ? cause : errc::limit_exceeded, now, random);
   }
+  return false;
 }
 
 void breaker_state::configure(breaker_settings const& settings) {
@@ -304,7 +272,9 @@ void breaker_state::configure(breaker_settings const& settings) {
   auto const forced_before = forced();
   auto const window_before = settings_.ratio ? settings_.ratio->window : duration::zero();
   settings_ = settings;
-  if (settings_.ratio && settings_.ratio->window != window_before) window_.reset(settings_.ratio->window);
+  if (settings_.ratio && settings_.ratio->window != window_before) {
+    add_succeeded(window_.reset(settings_.ratio->window));
+  }
   if (forced() || forced_before) fresh();
   if (!settings_.ramp && phase_ == breaker_phase::recovering) enter(breaker_phase::closed, errc::unspecified);
   publish();
@@ -344,7 +314,7 @@ void breaker_state::publish() noexcept {
   auto word = static_cast<std::uint64_t>(g) | std::uint64_t{static_cast<std::uint8_t>(cause_)} << 8 |
               std::uint64_t{generation_} << 32;
   if (failures_ > 0) word |= troubled;
-  if (settings_.ratio) word |= windowed;
+  if (settings_.ratio) word |= settings_.ratio->slow ? windowed | timed : windowed;
   store(word_, word, std::memory_order_release);
 }
 

@@ -11,32 +11,9 @@
 namespace redoubt {
 namespace {
 
-constexpr std::uint64_t count_mask = 0xff'ffff;  // 24 bits
-constexpr unsigned fallback_shift = 24;
-constexpr std::uint64_t somebody_waits = std::uint64_t{1} << 63;
-
-std::uint64_t one(slot_class what) noexcept {
-  return what.use == slot_use::normal ? 1 : std::uint64_t{1} << fallback_shift;
-}
-std::uint32_t used_by(std::uint64_t word, slot_use use) noexcept {
-  return static_cast<std::uint32_t>((use == slot_use::normal ? word : word >> fallback_shift) & count_mask);
-}
-std::uint32_t used(std::uint64_t word) noexcept {
-  return used_by(word, slot_use::normal) + used_by(word, slot_use::fallback);
-}
 std::size_t index(slot_class what) noexcept {
   return static_cast<std::size_t>(what.priority) * 2 + static_cast<std::size_t>(what.use);
 }
-
-template <class T>
-std::atomic_ref<T> shared(T const& value) noexcept {
-  return std::atomic_ref<T>(const_cast<T&>(value));
-}
-template <class T>
-T load(T const& value) noexcept {
-  return shared(value).load(std::memory_order_relaxed);
-}
-void add(std::uint64_t& counter) noexcept { shared(counter).fetch_add(1, std::memory_order_relaxed); }
 
 }  // namespace
 
@@ -69,30 +46,6 @@ void bulkhead_queue::set(bulkhead_limits const& limits) noexcept {
     shared(ceiling_[i]).store(ceilings[i], std::memory_order_relaxed);
   shared(allowance_[0]).store(limits.shares.normal.value_or(limits.slots), std::memory_order_relaxed);
   shared(allowance_[1]).store(limits.shares.fallback.value_or(limits.slots), std::memory_order_relaxed);
-}
-
-bool bulkhead_queue::fits(std::uint64_t word, slot_class what) const noexcept {
-  return used(word) < load(ceiling_[static_cast<std::size_t>(what.priority)]) &&
-         used_by(word, what.use) < load(allowance_[static_cast<std::size_t>(what.use)]);
-}
-
-bool bulkhead_queue::enter_at_once(slot_class what) noexcept {
-  auto word = load(word_);
-  while ((word & somebody_waits) == 0 && fits(word, what)) {
-    if (shared(word_).compare_exchange_weak(word, word + one(what), std::memory_order_acq_rel)) {
-      add(counts_.granted);
-      return true;
-    }
-  }
-  return false;
-}
-
-bool bulkhead_queue::leave_at_once(slot_class what) noexcept {
-  auto word = load(word_);
-  while ((word & somebody_waits) == 0) {
-    if (shared(word_).compare_exchange_weak(word, word - one(what), std::memory_order_acq_rel)) return true;
-  }
-  return false;
 }
 
 bool bulkhead_queue::take(slot_class what) noexcept {
@@ -140,7 +93,7 @@ bulkhead_queue::entry::kind bulkhead_queue::try_enter(slot_class what) {
 }
 
 std::optional<bulkhead_queue::waiter_id> bulkhead_queue::leave(slot_class what) {
-  assert(used_by(word_, what.use) > 0);
+  assert(used_by(load(word_), what.use) > 0);
   return hand_over(one(what));
 }
 
@@ -217,6 +170,16 @@ time_point bulkhead_queue::next_wakeup() const noexcept {
     for (auto const& [id, by] : line) first = std::min(first, by.at());
   }
   return first;
+}
+
+bool bulkhead_queue::abandon() noexcept {
+  assert(waiting() == 0);
+  return used(shared(word_).fetch_or(abandoned, std::memory_order_acq_rel)) > 0;
+}
+
+bool bulkhead_queue::over() const noexcept {
+  auto const word = load(word_);
+  return (word & abandoned) != 0 && used(word) == 0;
 }
 
 std::uint32_t bulkhead_queue::waiting() const noexcept {

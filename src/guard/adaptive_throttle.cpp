@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <redoubt/core/named_detail.hpp>
+
 namespace redoubt {
 
 void adaptive_throttle::options::validate() const { ratio.validate(); }
@@ -11,11 +13,8 @@ adaptive_throttle::adaptive_throttle(options o)
     : name_(std::move(o.name)),
       options_(o.ratio),
       seeds_(o.seed),
-      ratio_(o.ratio) {
-  failure_detail text;
-  text.note = name_;
-  detail_ = std::make_shared<failure_detail const>(std::move(text));
-}
+      detail_(detail::named_detail(name_)),
+      ratio_(o.ratio) {}
 
 result<void> adaptive_throttle::try_enter(time_point now) {
   // Only results raise the share, and they store it; so while it is zero there is nothing to compute.

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <redoubt/core/named_detail.hpp>
 #include <redoubt/core/random_seeds.hpp>
 
 namespace redoubt {
@@ -35,23 +36,9 @@ breaker::breaker() : breaker(options{}) {}
 breaker::breaker(options o)
     : state_(o.settings),
       name_(std::move(o.name)),
+      detail_(detail::named_detail(name_)),
       events_(o.events),
-      random_(random_seeds(o.seed).next()) {
-  failure_detail text;
-  text.note = name_;
-  detail_ = std::make_shared<failure_detail const>(std::move(text));
-}
-
-failure breaker::refusal(breaker_decision const& no) const {
-  failure f;
-  f.code = errc::breaker_open;
-  f.effect = effect::none;
-  f.rejected = true;
-  f.cause = no.cause;
-  f.retry_after = no.retry_after;
-  f.detail = detail_;
-  return f;
-}
+      random_(random_seeds(o.seed).next()) {}
 
 result<breaker::permit> breaker::ask(time_point now) {
   std::unique_lock lock(mutex_);
@@ -65,7 +52,7 @@ void breaker::record(breaker_pass pass, breaker_outcome outcome, time_point sinc
                      time_point now) {
   if (outcome == breaker_outcome::neutral && state_.neutral_at_once(pass)) return;
   std::unique_lock lock(mutex_);
-  // Without a window nobody has looked at the clock when the call began, and nobody asks how long it took.
+  // Where slow calls do not count nobody has looked at the clock when the call began.
   auto const took = since == time_point{} ? duration::zero() : now - since;
   state_.record(pass, outcome, took, cause, now, random_);
   report(lock);

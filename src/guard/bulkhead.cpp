@@ -18,6 +18,7 @@
 #include <fmt/format.h>
 
 #include <redoubt/async/clock.hpp>
+#include <redoubt/core/named_detail.hpp>
 #include <redoubt/core/option_error.hpp>
 
 namespace redoubt {
@@ -65,17 +66,14 @@ struct bulkhead::core : std::enable_shared_from_this<core> {
   explicit core(options o)
       : name(std::move(o.name)),
         max_wait(o.max_wait),
-        adapts(o.adaptive.has_value()),
+        detail(detail::named_detail(name)),
         ceiling{o.slots, o.waiters, o.shares},
         queue(ceiling) {
-    if (adapts) {
+    if (o.adaptive) {
       adaptive.emplace(*o.adaptive, o.slots);
       ring<bulkhead_queue::waiter_id> nobody;
       queue.resize(current(), nobody);
     }
-    failure_detail text;
-    text.note = name;
-    detail = std::make_shared<failure_detail const>(std::move(text));
   }
 
   [[nodiscard]] failure refusal(errc code, duration elapsed) const {
@@ -91,7 +89,7 @@ struct bulkhead::core : std::enable_shared_from_this<core> {
 
   [[nodiscard]] result<permit> answer(bulkhead_queue::entry::kind entry, slot_class what) {
     switch (entry) {
-      case bulkhead_queue::entry::kind::granted: return permit(shared_from_this(), what);
+      case bulkhead_queue::entry::kind::granted: return permit(*this, what);
       case bulkhead_queue::entry::kind::expired: return refusal(errc::deadline_exceeded, 0ns);
       case bulkhead_queue::entry::kind::full:
       case bulkhead_queue::entry::kind::queued: break;
@@ -130,7 +128,6 @@ struct bulkhead::core : std::enable_shared_from_this<core> {
 
   std::string const name;
   duration const max_wait;
-  bool const adapts;
   std::shared_ptr<failure_detail const> detail;
 
   std::mutex mutable mutex;
@@ -138,6 +135,9 @@ struct bulkhead::core : std::enable_shared_from_this<core> {
   std::optional<adaptive_limit> adaptive;  // under the mutex
   bulkhead_queue queue;                    // its lock-free part by anybody, the rest under the mutex
   std::unordered_map<bulkhead_queue::waiter_id, std::shared_ptr<waiter>> waiting;  // under the mutex
+  // Set when the bulkhead is gone and slots are in use: whoever gives the last one back ends it. Under the
+  // mutex.
+  std::shared_ptr<core> itself;
 };
 
 void bulkhead::core::start(asio::any_io_executor const& executor, deadline by, slot_class what, handler h) {
@@ -145,7 +145,7 @@ void bulkhead::core::start(asio::any_io_executor const& executor, deadline by, s
   by = earlier(by, deadline(saturating_add(now, max_wait)));
 
   if (!by.passed(now) && queue.enter_at_once(what)) {
-    asio::post(executor, asio::append(std::move(h), result<permit>(permit(shared_from_this(), what))));
+    asio::post(executor, asio::append(std::move(h), result<permit>(permit(*this, what))));
     return;
   }
   // Handlers and slots are the application's: they are touched outside the lock, and before another thread
@@ -182,6 +182,7 @@ void bulkhead::core::start(asio::any_io_executor const& executor, deadline by, s
 
 void bulkhead::core::release(slot_class what) noexcept {
   if (queue.leave_at_once(what)) return;
+  auto const until_the_end = shared_from_this();  // this slot is what keeps an abandoned one
   std::shared_ptr<waiter> next;
   {
     std::scoped_lock const lock(mutex);
@@ -190,10 +191,11 @@ void bulkhead::core::release(slot_class what) noexcept {
       next = std::move(at->second);
       waiting.erase(at);
     }
+    if (queue.over()) itself = nullptr;
   }
   if (!next) return;
   auto const asked = next->what;
-  finish(std::move(next), permit(shared_from_this(), asked), errc::unspecified);
+  finish(std::move(next), permit(*this, asked), errc::unspecified);
 }
 
 // Puts the limits in force, and gives the slots that come with them to whoever waits. Unlocks.
@@ -209,7 +211,7 @@ void bulkhead::core::apply(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   for (auto& w : served) {
     auto const asked = w->what;
-    finish(std::move(w), permit(shared_from_this(), asked), errc::unspecified);
+    finish(std::move(w), permit(*this, asked), errc::unspecified);
   }
 }
 
@@ -246,25 +248,25 @@ void bulkhead::core::close() {
     std::scoped_lock const lock(mutex);
     for (auto const& [id, w] : waiting) (void)queue.withdraw(id);
     left.swap(waiting);
+    if (queue.abandon()) itself = shared_from_this();
   }
   for (auto& [id, w] : left) finish(std::move(w), permit(), errc::closed);
 }
 
-void bulkhead::permit::release() noexcept {
-  if (auto held = std::exchange(core_, nullptr)) held->release(what_);
-}
+void bulkhead::give_back(core& from, slot_class what) noexcept { from.release(what); }
 
 bulkhead::bulkhead() : bulkhead(options{}) {}
 
 bulkhead::bulkhead(options o) {
   o.validate();
+  adaptive_ = o.adaptive.has_value();
   core_ = std::make_shared<core>(std::move(o));
 }
 
 bulkhead::~bulkhead() { core_->close(); }
 
 result<bulkhead::permit> bulkhead::try_acquire(slot_class what) {
-  if (core_->queue.enter_at_once(what)) return permit(core_, what);
+  if (core_->queue.enter_at_once(what)) return permit(*core_, what);
   std::unique_lock lock(core_->mutex);
   auto const entry = core_->queue.try_enter(what);
   lock.unlock();
@@ -272,7 +274,7 @@ result<bulkhead::permit> bulkhead::try_acquire(slot_class what) {
 }
 
 bulkhead::permit bulkhead::acquire_at_once(slot_class what) noexcept {
-  return core_->queue.enter_at_once(what) ? permit(core_, what) : permit();
+  return core_->queue.enter_at_once(what) ? permit(*core_, what) : permit();
 }
 
 void bulkhead::start(asio::any_io_executor const& executor, deadline by, slot_class what, handler h) {
@@ -293,12 +295,10 @@ bulkhead_limits bulkhead::limits() const {
 }
 
 void bulkhead::observe(duration took, time_point now) {
-  if (!core_->adapts) return;
+  if (!adaptive_) return;
   std::unique_lock lock(core_->mutex);
   if (core_->adaptive->observe(took, core_->queue.snapshot().used, now)) core_->apply(lock);
 }
-
-bool bulkhead::adaptive() const noexcept { return core_->adapts; }
 
 duration bulkhead::max_wait() const noexcept { return core_->max_wait; }
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <redoubt/core/named_detail.hpp>
 #include <redoubt/core/option_error.hpp>
 
 namespace redoubt {
@@ -23,11 +24,7 @@ void single_flight_options::validate() const {
 
 namespace detail {
 
-flight_failures::flight_failures(std::string const& name) {
-  failure_detail made;
-  made.note = name;
-  text = std::make_shared<failure_detail const>(std::move(made));
-}
+flight_failures::flight_failures(std::string const& name) : text(named_detail(name)) {}
 
 failure flight_failures::full() const {
   failure f;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <redoubt/core/named_detail.hpp>
 #include <redoubt/core/option_error.hpp>
 
 namespace redoubt {
@@ -15,11 +16,10 @@ void time_limit::options::validate() const {
   detail::require_option(limit >= 1us && limit <= 1h, "time_limit", "limit", limit, "must be 1 us to 1 h");
 }
 
-time_limit::core::core(options o) : name(std::move(o.name)), limit(o.limit) {
-  failure_detail text;
-  text.note = name;
-  detail = std::make_shared<failure_detail const>(std::move(text));
-}
+time_limit::core::core(options o)
+    : name(std::move(o.name)),
+      limit(o.limit),
+      detail(detail::named_detail(name)) {}
 
 time_limit::time_limit(options o) {
   o.validate();

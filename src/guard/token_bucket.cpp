@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <redoubt/core/named_detail.hpp>
 #include <redoubt/core/option_error.hpp>
 
 namespace redoubt {
@@ -25,11 +26,8 @@ token_bucket::token_bucket(options o)
     : name_((o.validate(), std::move(o.name))),
       max_wait_(o.max_wait),
       rate_(o.rate),
-      meter_(o.rate) {
-  failure_detail text;
-  text.note = name_;
-  detail_ = std::make_shared<failure_detail const>(std::move(text));
-}
+      meter_(o.rate),
+      detail_(detail::named_detail(name_)) {}
 
 rate_meter::answer token_bucket::take(time_point now, time_point latest) noexcept {
   auto state = state_.load(std::memory_order_relaxed);

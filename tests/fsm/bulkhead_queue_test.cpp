@@ -56,6 +56,27 @@ TEST(bulkhead_queue, hands_a_slot_to_the_first_waiter_and_nobody_overtakes) {
   q.check();
 }
 
+TEST(bulkhead_queue, C80_once_abandoned_whoever_gives_the_last_slot_back_knows_it) {
+  bulkhead_queue q(4, 0);
+  slot_class const fallback{slot_use::fallback};
+  ASSERT_TRUE(q.enter_at_once({}));
+  ASSERT_TRUE(q.enter_at_once({}));
+  ASSERT_TRUE(q.enter_at_once(fallback));
+  ASSERT_TRUE(q.leave_at_once({}));
+  EXPECT_FALSE(q.over());
+  EXPECT_TRUE(q.abandon());
+  EXPECT_FALSE(q.leave_at_once({})) << "not past the end";
+  EXPECT_EQ(q.leave(), std::nullopt);
+  EXPECT_FALSE(q.over()) << "one of the other use is still out";
+  EXPECT_EQ(q.leave(fallback), std::nullopt);
+  EXPECT_TRUE(q.over());
+  q.check();
+
+  bulkhead_queue idle(4, 0);
+  EXPECT_FALSE(idle.abandon()) << "nothing is out, nobody has to end it";
+  EXPECT_TRUE(idle.over());
+}
+
 TEST(bulkhead_queue, C96_waiters_that_have_gone_eat_no_slot) {
   bulkhead_queue q(8, 64);
   for (int i = 0; i < 8; ++i) EXPECT_EQ(q.enter(start, never).what, kind::granted);

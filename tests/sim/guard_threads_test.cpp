@@ -105,6 +105,41 @@ TEST(guard_threads, every_call_is_answered_once_and_nothing_is_left_held) {
   EXPECT_EQ(f.led + f.joined, f.answered + f.expired + f.left);
 }
 
+// An operation may end inside its own start, on another thread meanwhile, or never: each call under a limit
+// is answered at most once and then gone.
+TEST(guard_threads, a_limit_whose_operation_ends_while_it_is_being_started) {
+  asio::thread_pool pool(2);
+  asio::any_io_executor const executor = pool.get_executor();
+  redoubt::time_limit inner({.limit = 1h}), outer({.limit = 1h});
+  auto const s = redoubt::start_plain<int>([&](redoubt::call_scope const&, auto done, int how) {
+                   if (how == 0) return std::move(done)(result<int>(1));
+                   if (how == 1) return;  // dropped
+                   asio::post(pool, [done = std::move(done)]() mutable { std::move(done)(result<int>(1)); });
+                   if (how == 2) std::this_thread::yield();
+                 }) |
+                 through(inner) | redoubt::at_rank<45>(through(outer));
+  constexpr int threads = 3, calls = 3000;
+  auto const alive = std::make_shared<int>(0);
+  std::atomic<int> answered{0};
+  std::vector<std::thread> callers;
+  for (int t = 0; t < threads; ++t) {
+    callers.emplace_back([&] {
+      for (int i = 0; i < calls; ++i) {
+        s.begin(
+            redoubt::call_scope::begin(executor, {}, nullptr),
+            [&answered, alive](result<int> const& r) { answered += r.has_value() ? 1 : 1'000'000; }, i % 4);
+      }
+    });
+  }
+  for (auto& c : callers) c.join();
+  pool.join();
+  EXPECT_EQ(answered, threads * calls / 4 * 3);
+  EXPECT_EQ(inner.snapshot().in_time, std::uint64_t(answered));
+  EXPECT_EQ(outer.snapshot().in_time, std::uint64_t(answered));
+  EXPECT_EQ(inner.snapshot().orphans + outer.snapshot().orphans, 0u);
+  EXPECT_EQ(alive.use_count(), 1) << "every call is gone, with what it held";
+}
+
 TEST(guard_threads, C96_slots_taken_and_given_back_without_a_lock_add_up) {
   redoubt::bulkhead slots({.slots = 3, .waiters = 0, .shares = {.fallback = 1}});
   std::atomic<int> used{0}, most{0}, fallback{0}, most_fallback{0};

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -67,6 +68,49 @@ TEST(breaker, C46_a_refusal_is_ours_and_says_why_and_when_to_come_back) {
   EXPECT_EQ(no.error().group(), failure_class::saturated);
   EXPECT_EQ(no.error().message(),
             "circuit breaker open: payments, because of: connection refused; try again in 700 ms");
+}
+
+TEST(breaker, C80_a_refusal_outlives_it) {
+  auto b = std::make_unique<breaker>(plain());
+  fail(*b, 3);
+  auto const no = b->try_acquire(start_time);
+  b.reset();
+  ASSERT_FALSE(no);
+  auto const kept = no.error();
+  ASSERT_TRUE(kept.detail);
+  EXPECT_EQ(kept.detail->note, "payments");
+}
+
+TEST(breaker, reads_the_clock_once_per_call_and_where_slow_calls_count_twice) {
+  int readings = 0;
+  auto const clock = [&readings] { return ++readings, start_time; };
+  auto const call = [&](breaker& b) {
+    readings = 0;
+    auto permit = b.try_acquire_by(clock);
+    ASSERT_TRUE(permit);
+    auto const asked = readings;
+    permit->record_by(result<int>(1), clock);
+    EXPECT_LE(asked, readings);
+  };
+  auto o = plain();
+  breaker in_a_row(o);
+  call(in_a_row);
+  EXPECT_EQ(readings, 0);
+  o.settings.ratio = redoubt::breaker_ratio{};
+  breaker windowed(o);
+  call(windowed);
+  EXPECT_EQ(readings, 1);
+  fail(windowed, 1);  // the success after it takes the slow way
+  call(windowed);
+  EXPECT_EQ(readings, 1);
+  o.settings.ratio->slow = 0.5;
+  breaker timed(o);
+  call(timed);
+  EXPECT_EQ(readings, 2);
+  fail(windowed, 3);
+  readings = 0;
+  EXPECT_FALSE(windowed.try_acquire_by(clock));
+  EXPECT_EQ(readings, 1);
 }
 
 TEST(breaker, E_10_C87_ten_thousand_concurrent_callers_at_half_open_and_one_trial) {

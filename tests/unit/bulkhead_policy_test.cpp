@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -170,6 +171,22 @@ TEST_F(bulkhead_policy, C80_its_destruction_ends_every_wait_and_permits_may_outl
   first->got->value().release();
 }
 
+TEST_F(bulkhead_policy, C80_permits_of_all_kinds_outlive_it) {
+  auto b = std::make_unique<bulkhead>(bulkhead::options{.slots = 4});
+  std::vector<permit> held;
+  held.push_back(std::move(b->try_acquire().value()));
+  held.push_back(b->acquire_at_once({redoubt::slot_use::fallback}));
+  auto const waited = ask(*b);
+  auto const never_taken = ask(*b);
+  b.reset();
+  world.settle();
+  ASSERT_TRUE(*waited->got && *never_taken->got);
+  permit moved(std::move(held[1]));
+  held.clear();
+  moved = std::move(waited->got->value());
+  EXPECT_TRUE(moved);
+}
+
 TEST_F(bulkhead_policy, a_slot_granted_to_a_context_that_dies_comes_back) {
   bulkhead b{{.slots = 1}};
   auto const first = ask(b);
@@ -236,6 +253,27 @@ TEST(bulkhead_threads, C78_many_threads_share_it) {
   EXPECT_LE(most, 4);
   EXPECT_EQ(b.snapshot().used, 0u);
   EXPECT_EQ(b.snapshot().granted, 2'000u);
+}
+
+// Whoever comes last, a permit or the bulkhead, ends what they share: once.
+TEST(bulkhead_threads, C80_it_is_destroyed_while_permits_are_given_back) {
+  for (int round = 0; round < 300; ++round) {
+    auto b = std::make_unique<bulkhead>(bulkhead::options{.slots = 3});
+    std::atomic<int> ready{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 3; ++i) {
+      threads.emplace_back([&ready, held = b->acquire_at_once()]() mutable {
+        EXPECT_TRUE(held);
+        ++ready;
+        while (ready < 4) std::this_thread::yield();
+        held.release();
+      });
+    }
+    while (ready < 3) std::this_thread::yield();
+    ++ready;
+    b.reset();
+    for (auto& t : threads) t.join();
+  }
 }
 
 TEST(bulkhead_threads, completes_a_future) {

@@ -8,15 +8,20 @@
 #include <atomic>
 #include <cstddef>
 #include <new>
+#include <utility>
 
 namespace redoubt::detail {
 
-/// Up to eight blocks of `Size` bytes. Thread-safe, lock-free: a block is taken and put back by one exchange.
-/// What it keeps at the end of the program is not given back.
+/// Blocks of `Size` bytes: up to two for each thread, which it takes and puts back without telling others,
+/// and up to eight for all, by one atomic exchange each. Thread-safe, lock-free. A thread's own are given
+/// back when it ends; the eight are not.
 template <std::size_t Size, std::size_t Align>
 class block_cache {
  public:
   [[nodiscard]] static void* take() {
+    for (auto& own : own_.blocks) {
+      if (own != nullptr) return std::exchange(own, nullptr);
+    }
     for (auto& place : places_) {
       if (place.load(std::memory_order_relaxed) == nullptr) continue;
       if (auto* const block = place.exchange(nullptr, std::memory_order_acquire)) return block;
@@ -25,6 +30,17 @@ class block_cache {
   }
 
   static void give_back(void* block) noexcept {
+    if (own_.stage == stage::unused) {
+      thread_local last_word const at_the_end;
+      own_.stage = stage::in_use;
+    }
+    if (own_.stage == stage::in_use) {
+      for (auto& own : own_.blocks) {
+        if (own != nullptr) continue;
+        own = block;
+        return;
+      }
+    }
     for (auto& place : places_) {
       void* expected = nullptr;
       if (place.load(std::memory_order_relaxed) != nullptr) continue;
@@ -49,6 +65,23 @@ class block_cache {
   }
 
  private:
+  enum class stage : unsigned char { unused, in_use, ended };
+
+  // Has no destructor, so that it can be used up to the very end of its thread.
+  struct of_a_thread {
+    std::array<void*, 2> blocks{};
+    enum stage stage = stage::unused;
+  };
+  struct last_word {
+    ~last_word() {
+      own_.stage = stage::ended;
+      for (auto& own : own_.blocks) {
+        if (own != nullptr) destroy(std::exchange(own, nullptr));
+      }
+    }
+  };
+
+  static inline constinit thread_local of_a_thread own_{};
   static inline constinit std::array<std::atomic<void*>, 8> places_{};
 };
 

@@ -40,10 +40,10 @@ enum class breaker_outcome : std::uint8_t {
 struct breaker_ratio {
   /// Opens when this share of the calls failed. Default 0.5. Range above 0 .. 1.
   double failures = 0.5;
-  /// Opens when this share of the calls took longer than `slow_after`. Default 1: only when all did. Range
-  /// above 0 .. 1.
-  double slow = 1.0;
-  /// A call that takes longer is slow, whether it fails or not. Default 1 s. Range 1 us .. 1 h.
+  /// Opens when this share of the calls took longer than `slow_after`. Default empty: nobody asks how long a
+  /// call took, and the clock is read only when it ends. Range above 0 .. 1.
+  std::optional<double> slow = std::nullopt;
+  /// With `slow`: a call that takes longer is slow, whether it fails or not. Default 1 s. Range 1 us .. 1 h.
   duration slow_after = std::chrono::seconds(1);
   /// Below so many calls in the window no share says anything. Default 20. Range 1 .. 1000000.
   std::uint32_t minimum_calls = 20;

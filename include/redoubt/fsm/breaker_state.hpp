@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <optional>
 
@@ -60,7 +61,7 @@ struct breaker_snapshot {
   std::uint64_t failed = 0;        ///< Calls that counted as failure.
   std::uint64_t neutral = 0;       ///< Calls that said nothing.
   std::uint64_t stale = 0;         ///< Of these three: began before the last change, and changed nothing.
-  std::uint64_t slow = 0;          ///< Calls that took longer than `slow_after`.
+  std::uint64_t slow = 0;          ///< With `slow`: calls that took longer than `slow_after`.
   std::uint64_t refused = 0;       ///< Refused.
   std::uint64_t would_refuse = 0;  ///< Let through only because of `metrics_only`.
   std::uint64_t opened = 0;        ///< Changes to open.
@@ -80,9 +81,11 @@ class breaker_state {
   [[nodiscard]] std::optional<breaker_pass> pass_at_once() const noexcept;
   /// A refusal when the breaker is open or its trial is under way; empty: ask `admit()`, one at a time.
   [[nodiscard]] std::optional<breaker_decision> refuse_at_once(time_point now) noexcept;
-  /// True when `record_success()` needs the time, and when it needs the call's duration.
-  [[nodiscard]] bool counts_over_time() const noexcept;
-  /// Records a success while closed. `now` and `took` may be anything when `counts_over_time()` is false.
+  /// True when `succeed_at_once()` needs the time.
+  [[nodiscard]] bool counts_over_time() const noexcept { return (load(word_) & windowed) != 0; }
+  /// True when it needs the call's duration, so that the time when the call begins has to be known.
+  [[nodiscard]] bool counts_slow_calls() const noexcept { return (load(word_) & timed) != 0; }
+  /// Records a success while closed. `now` and `took` may be anything when nobody asks for them.
   /// False: nothing happened, call `record()`, one at a time.
   [[nodiscard]] bool succeed_at_once(breaker_pass pass, duration took, time_point now) noexcept;
   /// Records that a call said nothing. False: it was a trial, call `give_up()`, one at a time.
@@ -115,6 +118,29 @@ class breaker_state {
  private:
   enum class gate : std::uint8_t { pass, refuse, ask, always_refuse, always_pass };
 
+  // The word: gate in bits 0 to 2, flags, the cause in bits 8 to 15, the generation in bits 32 to 63.
+  static constexpr std::uint64_t gate_mask = 7;
+  static constexpr std::uint64_t troubled = 8;   // failures in a row: a success has to reset them
+  static constexpr std::uint64_t windowed = 16;  // there is a rolling window
+  static constexpr std::uint64_t timed = 32;     // and it counts slow calls
+
+  static gate gate_of(std::uint64_t word) noexcept { return static_cast<gate>(word & gate_mask); }
+  static errc cause_of(std::uint64_t word) noexcept { return static_cast<errc>(word >> 8 & 0xff); }
+  static std::uint32_t generation_of(std::uint64_t word) noexcept {
+    return static_cast<std::uint32_t>(word >> 32);
+  }
+  template <class T>
+  static T load(T const& from, std::memory_order order = std::memory_order_relaxed) noexcept {
+    return std::atomic_ref(const_cast<T&>(from)).load(order);
+  }
+  static void add(std::uint64_t& counter) noexcept {
+    std::atomic_ref(counter).fetch_add(1, std::memory_order_relaxed);
+  }
+  // Good calls that the window does not hold. Whoever sees the sum sees that they have left it.
+  void add_succeeded(std::uint64_t calls) noexcept {
+    if (calls > 0) std::atomic_ref(counts_.succeeded).fetch_add(calls, std::memory_order_release);
+  }
+
   [[nodiscard]] bool forced() const noexcept;
   void settle(time_point now, random_source& random);
   void enter(breaker_phase to, errc cause);
@@ -123,7 +149,9 @@ class breaker_state {
   void fresh();
   void record_trial(breaker_pass pass, breaker_outcome outcome, errc cause, time_point now,
                     random_source& random);
-  void record_call(breaker_outcome outcome, bool slow, errc cause, time_point now, random_source& random);
+  bool apply(breaker_pass pass, breaker_outcome outcome, duration took, errc cause, time_point now,
+             random_source& random);
+  bool record_call(breaker_outcome outcome, bool slow, errc cause, time_point now, random_source& random);
   [[nodiscard]] breaker_decision pass() const noexcept;
   [[nodiscard]] breaker_decision refuse(duration retry_after) noexcept;
   void publish() noexcept;
@@ -134,7 +162,8 @@ class breaker_state {
   breaker_mode mode_ = breaker_mode::normal;  // copies, likewise
   breaker_capability watches_ = breaker_capability::writes;
   breaker_window window_;
-  breaker_snapshot counts_;
+  breaker_snapshot counts_;  // of successes those that the window does not hold
+  std::uint64_t shown_ = 0;  // of successes, in the last snapshot
 
   breaker_settings settings_;
   breaker_phase phase_ = breaker_phase::closed;
@@ -149,5 +178,49 @@ class breaker_state {
   std::array<breaker_transition, 4> transitions_{};
   std::uint8_t untaken_ = 0;
 };
+
+// What every call goes through is here, so that it needs no call of a function.
+
+inline std::optional<breaker_pass> breaker_state::pass_at_once() const noexcept {
+  auto const word = load(word_);
+  auto const g = gate_of(word);
+  if (g == gate::pass) return breaker_pass{generation_of(word), 0, true};
+  if (g == gate::always_pass) return breaker_pass{generation_of(word), 0, false};
+  return std::nullopt;
+}
+
+inline std::optional<breaker_decision> breaker_state::refuse_at_once(time_point now) noexcept {
+  auto const word = load(word_, std::memory_order_acquire);
+  auto const g = gate_of(word);
+  duration left{};
+  if (g == gate::refuse) {
+    // Written before the word that this belongs to; when it is already that of a later word, its own time is
+    // as good.
+    left = duration(load(refuse_until_) - now.time_since_epoch().count());
+    if (left <= duration::zero()) return std::nullopt;
+  } else if (g != gate::always_refuse) {
+    return std::nullopt;
+  }
+  add(counts_.refused);
+  breaker_decision out;
+  out.retry_after = left;
+  out.cause = cause_of(word);
+  return out;
+}
+
+inline bool breaker_state::succeed_at_once(breaker_pass pass, duration took, time_point now) noexcept {
+  if (pass.counts) {
+    auto const word = load(word_);
+    if ((word & (gate_mask | troubled)) != static_cast<std::uint64_t>(gate::pass)) return false;
+    if (generation_of(word) != pass.generation || pass.trial != 0) return false;
+    if ((word & windowed) != 0) {
+      if ((word & timed) != 0 && took.count() > load(slow_after_)) return false;
+      add_succeeded(window_.add_good(now));
+      return true;
+    }
+  }
+  add(counts_.succeeded);
+  return true;
+}
 
 }  // namespace redoubt

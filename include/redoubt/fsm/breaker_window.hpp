@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 
 #include <redoubt/core/time.hpp>
@@ -28,12 +29,17 @@ class breaker_window {
   breaker_window(breaker_window const& other) noexcept { *this = other; }
   breaker_window& operator=(breaker_window const& other) noexcept;
 
-  /// Forgets everything; counts over the last `length` from now on (at least `buckets` nanoseconds).
-  void reset(duration length) noexcept;
+  /// Forgets everything; counts over the last `length` from now on (at least `buckets` nanoseconds). How many
+  /// good calls it had held.
+  [[nodiscard]] std::uint64_t reset(duration length) noexcept;
 
   /// A call that ended well and in time. Lock-free. A call that meets the change of a bucket may be counted
-  /// in the next one.
-  void add_good(time_point now) noexcept;
+  /// in the next one. How many good calls the window has let go for it, or did not take.
+  [[nodiscard]] std::uint64_t add_good(time_point now) noexcept;
+
+  /// The good calls it has taken and not let go, however old. So their total needs no counter of its own,
+  /// which would double what a good call costs.
+  [[nodiscard]] std::uint64_t held() const noexcept;
 
   /// Any other call. `failed`, `slow`: what it was.
   void add_bad(time_point now, bool failed, bool slow) noexcept;
@@ -50,11 +56,42 @@ class breaker_window {
     std::uint32_t slow = 0;
   };
 
-  [[nodiscard]] std::uint32_t tick(time_point now) const noexcept;
+  using atomic_word = std::atomic_ref<std::uint64_t>;
+  static constexpr std::uint64_t count_mask = 0xffff'ffff;
 
-  std::uint64_t buckets_per_ns_ =
-      0;  // times 2^64: a division on every call would cost as much as all the rest
+  static std::uint32_t tick_of(std::uint64_t word) noexcept { return static_cast<std::uint32_t>(word >> 32); }
+  /// True when `tick` is `at` or later; ticks wrap.
+  static bool reached(std::uint32_t tick, std::uint32_t at) noexcept {
+    return static_cast<std::int32_t>(tick - at) >= 0;
+  }
+  /// A word read while others write it.
+  static std::uint64_t read(std::uint64_t const& word) noexcept {
+    return atomic_word(const_cast<std::uint64_t&>(word)).load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint32_t tick(time_point now) const noexcept {
+    __extension__ using wide = unsigned __int128;
+    auto const since = static_cast<std::uint64_t>(now.time_since_epoch().count());
+    return static_cast<std::uint32_t>(static_cast<wide>(since) * read(buckets_per_ns_) >> 64);
+  }
+
+  // Times 2^64: a division on every call would cost as much as all the rest.
+  std::uint64_t buckets_per_ns_ = 0;
   std::array<bucket, buckets> buckets_{};
 };
+
+inline std::uint64_t breaker_window::add_good(time_point now) noexcept {
+  auto const t = tick(now);
+  atomic_word good(buckets_[t % buckets].good);
+  auto seen = good.load(std::memory_order_relaxed);
+  for (;;) {
+    if (tick_of(seen) == t) {
+      good.fetch_add(1, std::memory_order_relaxed);
+      return 0;
+    }
+    if (!reached(t, tick_of(seen))) return 1;  // a whole window late
+    auto const first = std::uint64_t{t} << 32 | 1;
+    if (good.compare_exchange_weak(seen, first, std::memory_order_relaxed)) return seen & count_mask;
+  }
+}
 
 }  // namespace redoubt

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -97,7 +98,8 @@ class bulkhead_queue {
 
   /// Takes a slot when one is free and nobody waits. False: nothing happened, ask one at a time.
   [[nodiscard]] bool enter_at_once(slot_class what) noexcept;
-  /// Gives a slot back when nobody waits. False: nothing happened, call `leave()`.
+  /// Gives a slot back when nobody waits and nobody has called `abandon()`. False: nothing happened, call
+  /// `leave()`.
   [[nodiscard]] bool leave_at_once(slot_class what) noexcept;
 
   // --- one at a time ---
@@ -117,6 +119,11 @@ class bulkhead_queue {
   /// New limits. Never waits: slots in use above a lowered limit drain. Whoever gets a slot now is added to
   /// `granted`.
   void resize(bulkhead_limits const& limits, ring<waiter_id>& granted);
+  /// There will be no more requests: from now on every slot comes back by `leave()`, so that whoever gives
+  /// the last one back knows it. Nobody may wait any more. True when slots are in use.
+  [[nodiscard]] bool abandon() noexcept;
+  /// True when it was abandoned and the last slot has come back.
+  [[nodiscard]] bool over() const noexcept;
   /// When `on_time()` wants to be called; `time_point::max()` for never.
   [[nodiscard]] time_point next_wakeup() const noexcept;
   [[nodiscard]] bulkhead_limits const& limits() const noexcept { return limits_; }
@@ -128,16 +135,46 @@ class bulkhead_queue {
  private:
   using queue_of_equals = std::map<waiter_id, deadline>;  // in the order of arrival, because ids grow
 
+  // The word: used slots of either use in 24 bits each, and two flags.
+  static constexpr std::uint64_t count_mask = 0xff'ffff;
+  static constexpr unsigned fallback_shift = 24;
+  static constexpr std::uint64_t abandoned = std::uint64_t{1} << 62;
+  static constexpr std::uint64_t somebody_waits = std::uint64_t{1} << 63;
+
+  static std::uint64_t one(slot_class what) noexcept {
+    return what.use == slot_use::normal ? 1 : std::uint64_t{1} << fallback_shift;
+  }
+  static std::uint32_t used_by(std::uint64_t word, slot_use use) noexcept {
+    return static_cast<std::uint32_t>((use == slot_use::normal ? word : word >> fallback_shift) & count_mask);
+  }
+  static std::uint32_t used(std::uint64_t word) noexcept {
+    return used_by(word, slot_use::normal) + used_by(word, slot_use::fallback);
+  }
+  template <class T>
+  static std::atomic_ref<T> shared(T const& value) noexcept {
+    return std::atomic_ref<T>(const_cast<T&>(value));
+  }
+  template <class T>
+  static T load(T const& value) noexcept {
+    return shared(value).load(std::memory_order_relaxed);
+  }
+  static void add(std::uint64_t& counter) noexcept {
+    shared(counter).fetch_add(1, std::memory_order_relaxed);
+  }
+
   void set(bulkhead_limits const& limits) noexcept;
-  [[nodiscard]] bool fits(std::uint64_t word, slot_class what) const noexcept;
+  [[nodiscard]] bool fits(std::uint64_t word, slot_class what) const noexcept {
+    return used(word) < load(ceiling_[static_cast<std::size_t>(what.priority)]) &&
+           used_by(word, what.use) < load(allowance_[static_cast<std::size_t>(what.use)]);
+  }
   [[nodiscard]] bool take(slot_class what) noexcept;
   [[nodiscard]] std::optional<waiter_id> hand_over(std::uint64_t given_back);
   [[nodiscard]] std::optional<slot_class> next_for(std::uint64_t word) const noexcept;
   [[nodiscard]] std::uint32_t waiting() const noexcept;
   void mark() noexcept;
 
-  // Used slots of both uses, and whether anybody waits: changed together, so that nobody can take or give
-  // back a slot past a waiter.
+  // Used slots of both uses, whether anybody waits, and whether it was abandoned: changed together, so that
+  // nobody can take or give back a slot past a waiter, or past the end.
   std::uint64_t word_ = 0;
   std::array<std::uint32_t, 3> ceiling_{};    // by priority, for all used slots
   std::array<std::uint32_t, 2> allowance_{};  // by use
@@ -146,5 +183,27 @@ class bulkhead_queue {
   waiter_id next_ = 1;
   std::array<queue_of_equals, 6> lines_;  // by priority, then use
 };
+
+// What every call goes through is here, so that it needs no call of a function.
+
+inline bool bulkhead_queue::enter_at_once(slot_class what) noexcept {
+  auto word = load(word_);
+  while ((word & somebody_waits) == 0 && fits(word, what)) {
+    if (shared(word_).compare_exchange_weak(word, word + one(what), std::memory_order_acq_rel)) {
+      add(counts_.granted);
+      return true;
+    }
+  }
+  return false;
+}
+
+inline bool bulkhead_queue::leave_at_once(slot_class what) noexcept {
+  auto word = load(word_);
+  while ((word & (somebody_waits | abandoned)) == 0) {
+    // After this nothing may be touched: when the last slot is back, its owner may be gone.
+    if (shared(word_).compare_exchange_weak(word, word - one(what), std::memory_order_acq_rel)) return true;
+  }
+  return false;
+}
 
 }  // namespace redoubt

@@ -24,8 +24,9 @@ namespace redoubt {
 /// server answers reads. Thread-safe; must outlive the calls in flight.
 ///
 /// While closed, asking and recording a success take no lock and allocate nothing, and read the clock at most
-/// once; neither does a refusal. A refusal is a value: `breaker_open`, effect none, with `retry_after` and
-/// the `cause`.
+/// once, when the call ends; neither does a refusal. (Only where slow calls count, it is read when the call
+/// begins, too, unless the caller knows the time already, as a stack does.) A refusal is a value:
+/// `breaker_open`, effect none, with `retry_after` and the `cause`.
 ///
 ///     breaker payments{{.name = "payments"}};
 ///     auto permit = payments.try_acquire(executor);
@@ -111,7 +112,8 @@ class breaker {
       // Whoever began before durations were asked for is not slow.
       auto const took = since_ == time_point{} ? duration::zero() : now - since_;
       if (owner->state_.succeed_at_once(pass_, took, now)) return;
-      owner->record(pass_, breaker_outcome::success, since_, errc::unspecified, clock());
+      owner->record(pass_, breaker_outcome::success, since_, errc::unspecified,
+                    now == time_point{} ? clock() : now);
     }
     void record(failure const& f, time_point now);
     void give_up() noexcept {
@@ -135,7 +137,7 @@ class breaker {
   template <class Clock>
   [[nodiscard]] result<permit> try_acquire_by(Clock const& clock) {
     if (auto const pass = state_.pass_at_once()) {
-      return permit(this, *pass, state_.counts_over_time() ? clock() : time_point{});
+      return permit(this, *pass, state_.counts_slow_calls() ? clock() : time_point{});
     }
     auto const now = clock();
     if (auto const no = state_.refuse_at_once(now)) return refusal(*no);
@@ -162,14 +164,19 @@ class breaker {
 
  private:
   [[nodiscard]] result<permit> ask(time_point now);
-  [[nodiscard]] failure refusal(breaker_decision const& no) const;
+  // Made where it is returned: a copy of a failure that has just been written waits for the bytes of it.
+  [[nodiscard]] result<permit> refusal(breaker_decision const& no) const {
+    return result<permit>(boost::system::in_place_error, errc::breaker_open, server_errc::none, effect::none,
+                          phase::queue, true, std::uint8_t{0}, command_name(), no.cause, duration::zero(),
+                          no.retry_after, detail_);
+  }
   void record(breaker_pass pass, breaker_outcome outcome, time_point since, errc cause, time_point now);
   void give_up(breaker_pass pass) noexcept;
   void report(std::unique_lock<std::mutex>& lock);
 
   breaker_state state_;  // its lock-free part by anybody, the rest under the mutex
   std::string name_;
-  std::shared_ptr<failure_detail const> detail_;
+  std::shared_ptr<failure_detail const> detail_;  // not counted, see detail::named_detail
   event_sink* events_;
   std::mutex mutable mutex_;
   random_source random_;                // under the mutex

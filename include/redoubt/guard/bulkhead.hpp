@@ -67,18 +67,20 @@ class bulkhead {
     ~permit() { release(); }
 
     /// Gives the slot back now. Does nothing when none is held.
-    void release() noexcept;
+    void release() noexcept {
+      if (core_ != nullptr) give_back(*std::exchange(core_, nullptr), what_);
+    }
     /// True while a slot is held.
     [[nodiscard]] explicit operator bool() const noexcept { return core_ != nullptr; }
     void swap(permit& other) noexcept {
-      core_.swap(other.core_);
+      std::swap(core_, other.core_);
       std::swap(what_, other.what_);
     }
 
    private:
     friend class bulkhead;
-    permit(std::shared_ptr<core> held, slot_class what) noexcept : core_(std::move(held)), what_(what) {}
-    std::shared_ptr<core> core_;
+    permit(core& held, slot_class what) noexcept : core_(&held), what_(what) {}
+    core* core_ = nullptr;  // lives as long as a slot of it is held, so there is nothing to count
     slot_class what_{};
   };
 
@@ -128,7 +130,7 @@ class bulkhead {
   /// by itself.
   void observe(duration took, time_point now);
   /// True with `adaptive`.
-  [[nodiscard]] bool adaptive() const noexcept;
+  [[nodiscard]] bool adaptive() const noexcept { return adaptive_; }
   /// The longest wait for a permit.
   [[nodiscard]] duration max_wait() const noexcept;
 
@@ -139,6 +141,8 @@ class bulkhead {
 
  private:
   using handler = asio::any_completion_handler<void(result<permit>)>;
+
+  static void give_back(core& from, slot_class what) noexcept;
 
   struct initiate {
     using executor_type = asio::any_io_executor;
@@ -154,6 +158,7 @@ class bulkhead {
   void start(asio::any_io_executor const& executor, deadline by, slot_class what, handler h);
 
   std::shared_ptr<core> core_;
+  bool adaptive_ = false;
 };
 
 }  // namespace redoubt

@@ -93,7 +93,7 @@ class bulkhead_layer {
 
     void operator()(result<T> value) {
       held.release();
-      if (guard->adaptive() && value.has_value()) {
+      if (value.has_value() && guard->adaptive()) {
         auto const now = clock->now();
         guard->observe(now - since, now);
       }

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include <boost/asio/bind_executor.hpp>
@@ -91,8 +92,8 @@ class time_limit {
 };
 
 /// One call under a limit: kept by the operation, until it really ends, by whoever starts it, and by the
-/// timer. It counts its keepers itself, because a call that ends at once, which is the usual one for a guard
-/// to be cheap, has just two of them.
+/// timer. It counts its keepers itself: while it is being started there are the first two of them and no
+/// others, so an operation that ends inside its own start, on the same thread, needs no atomic operation.
 template <class T, class Done>
 class limited_call final : public cancel_listener {
  public:
@@ -107,36 +108,48 @@ class limited_call final : public cancel_listener {
     void operator()(limited_call* call) const noexcept { call->drop(); }
   };
   using keeper = std::unique_ptr<limited_call, dropper>;
+  struct starter_gone {
+    void operator()(limited_call* call) const noexcept {
+      call->started();
+      call->drop();
+    }
+  };
+  /// Of who starts the call.
+  using starter = std::unique_ptr<limited_call, starter_gone>;
 
-  /// A new call.
-  [[nodiscard]] static keeper make(std::shared_ptr<time_limit::core> const& c, Done done,
-                                   call_scope const& scope) {
+  /// A new call. Has to be given one `completion`.
+  [[nodiscard]] static starter make(std::shared_ptr<time_limit::core> const& c, Done done,
+                                    call_scope const& scope) {
     using memory = detail::block_cache<sizeof(limited_call), alignof(limited_call)>;
-    return keeper(::new (memory::take()) limited_call(c, std::move(done), scope));
+    return starter(::new (memory::take()) limited_call(c, std::move(done), scope));
   }
 
   /// What the operation completes: the caller, or nobody any more.
   class completion {
    public:
-    explicit completion(limited_call& call) noexcept : call_(call.keep()) {}
-    completion(completion&&) noexcept = default;
+    explicit completion(limited_call& call) noexcept : call_(&call) {}
+    completion(completion&& other) noexcept : call_(std::exchange(other.call_, nullptr)) {}
     completion& operator=(completion&&) = delete;
     ~completion() {
-      if (call_) call_->release();
+      if (call_ == nullptr) return;
+      call_->release();
+      call_->let_go();
     }
     void operator()(result<T> value) {
-      auto const call = std::move(call_);
+      auto* const call = std::exchange(call_, nullptr);
       call->finish(std::move(value));
+      call->let_go();
     }
 
    private:
-    keeper call_;
+    limited_call* call_;
   };
 
   [[nodiscard]] cancel_point& stop() noexcept { return stop_; }
 
   /// After the operation has been started: if it has not ended already, waits for what comes first.
   void watch(call_scope const& scope, deadline end) {
+    started();
     if (ended_.load()) return;
     // Either this is seen by who ends the call, or its end is seen here: then the scope may be gone.
     watched_.store(true);
@@ -164,10 +177,20 @@ class limited_call final : public cancel_listener {
   }
   void drop() noexcept {
     using memory = detail::block_cache<sizeof(limited_call), alignof(limited_call)>;
-    if (keepers_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    // The only one cannot become one of several.
+    bool const only = keepers_.load(std::memory_order_acquire) == 1;
+    if (!only && keepers_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
     this->~limited_call();
     memory::give_back(this);
   }
+
+  /// True inside the start of the operation and on its thread: nobody else can end the call or keep it.
+  [[nodiscard]] bool starting() const noexcept {
+    return starter_.load(std::memory_order_relaxed) == std::this_thread::get_id();
+  }
+  void started() noexcept { starter_.store(std::thread::id(), std::memory_order_relaxed); }
+  // The completion is gone.
+  void let_go() noexcept { starting() ? keepers_.store(1, std::memory_order_relaxed) : drop(); }
 
   // Nothing ends it any more but the operation. Under the mutex; what is returned is to be dropped outside.
   [[nodiscard]] std::shared_ptr<cancel_listener> unwatch() {
@@ -177,6 +200,10 @@ class limited_call final : public cancel_listener {
 
   /// True for the one who may answer the caller.
   bool first() {
+    if (starting()) {
+      ended_.store(true, std::memory_order_relaxed);
+      return true;
+    }
     if (ended_.exchange(true)) return false;
     if (!watched_.load()) return true;
     std::shared_ptr<cancel_listener> listener;  // outlives the lock
@@ -228,7 +255,8 @@ class limited_call final : public cancel_listener {
   bool own_;
   time_source* clock_;
   cancel_point stop_;
-  std::atomic<std::uint32_t> keepers_{1};
+  std::atomic<std::uint32_t> keepers_{2};  // the starter and the completion
+  std::atomic<std::thread::id> starter_{std::this_thread::get_id()};
   std::atomic<bool> ended_{false};    // the caller has its answer
   std::atomic<bool> watched_{false};  // it did not end at once
   std::mutex mutex_;
