@@ -24,9 +24,9 @@ asio::awaitable<int> greet(std::string url) {
   auto stored =
       co_await redis.async_call(redoubt::command("SET", "greeting", "Hello from Redis", "PX", 60'000));
   if (!stored) {
-    std::cout
-        << "The greeting was not stored: " << stored.error() << "\n"
-        << "Is there a Redis? Start `redis-server` (apt-get install redis-server), or say: quickstart URL\n";
+    std::cout << "The greeting was not stored: " << stored.error() << "\n"
+              << "Is there a Redis? Start `redis-server`, or say where: examples/run.sh quickstart "
+                 "redis://HOST:PORT\n";
     co_return 1;
   }
   auto got = co_await redis.async_call(redoubt::command("GET", "greeting"), {.budget = 50ms});

@@ -17,7 +17,7 @@ breaker_outcome breaker_outcome_of(failure const& f, breaker_capability watched)
     case failure_class::misconfigured:
     case failure_class::caller_error: break;
   }
-  if (f.code == errc::unexpected_reply) return breaker_outcome::success;
+  if (f.code == errc::unexpected_reply || f.code == errc::remote_rejected) return breaker_outcome::success;
   if (f.code != errc::server_error) return breaker_outcome::neutral;  // we refused it, or our own code failed
   switch (f.server) {
     case server_errc::noauth:

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <redoubt/fsm/breaker_options.hpp>
 #include <redoubt/fsm/http_answer.hpp>
 #include <redoubt/fsm/retry_plan.hpp>
 
@@ -37,28 +38,29 @@ struct row {
   failure_class group;
   repeated when;
   bool spent;
+  breaker_outcome counted;
 };
 
 // The table of docs/RETRIES.md.
 std::vector<row> const table{
     {call_outcome::timeout, errc::deadline_exceeded, effect::unknown, failure_class::unavailable,
-     repeated::if_idempotent, true},
+     repeated::if_idempotent, true, breaker_outcome::failure},
     {call_outcome::server_failure, errc::remote_failed, effect::unknown, failure_class::unavailable,
-     repeated::if_idempotent, false},
+     repeated::if_idempotent, false, breaker_outcome::failure},
     {call_outcome::throttled, errc::remote_throttled, effect::none, failure_class::saturated,
-     repeated::always, false},
+     repeated::always, false, breaker_outcome::neutral},
     {call_outcome::connection_refused, errc::connection_refused, effect::none, failure_class::unavailable,
-     repeated::always, true},
+     repeated::always, true, breaker_outcome::failure},
     {call_outcome::name_not_found, errc::resolve_failed, effect::none, failure_class::unavailable,
-     repeated::always, true},
+     repeated::always, true, breaker_outcome::failure},
     {call_outcome::partial_response, errc::connection_lost, effect::unknown, failure_class::unavailable,
-     repeated::if_idempotent, true},
+     repeated::if_idempotent, true, breaker_outcome::failure},
     {call_outcome::malformed_response, errc::protocol_error, effect::unknown, failure_class::unavailable,
-     repeated::never, true},
+     repeated::never, true, breaker_outcome::failure},
     {call_outcome::delayed_response, errc::deadline_exceeded, effect::unknown, failure_class::unavailable,
-     repeated::if_idempotent, true},
+     repeated::if_idempotent, true, breaker_outcome::failure},
     {call_outcome::rejected, errc::remote_rejected, effect::none, failure_class::caller_error,
-     repeated::never, false},
+     repeated::never, false, breaker_outcome::success},
 };
 
 TEST(call_outcome, E_01_every_class_of_failure_has_its_behaviour) {
@@ -70,6 +72,8 @@ TEST(call_outcome, E_01_every_class_of_failure_has_its_behaviour) {
     EXPECT_EQ(f->group(), each.group) << each.what;
     EXPECT_EQ(when_repeated(*f), each.when) << each.what;
     EXPECT_EQ(spends_connection(each.what), each.spent) << each.what;
+    for (auto const watched : {breaker_capability::reads, breaker_capability::writes})
+      EXPECT_EQ(breaker_outcome_of(*f, watched), each.counted) << each.what;
     EXPECT_EQ(f->effect == effect::unknown,
               f->attempts == 1 && f->code != errc::remote_throttled && f->code != errc::remote_rejected)
         << each.what;

@@ -16,7 +16,7 @@ enum class errc : std::uint8_t {
   deadline_exceeded,   ///< The time allowed for the call was used up; `phase` says where.
   cancelled,           ///< The caller cancelled the operation.
   connection_refused,  ///< Nothing listens at the endpoint, or the socket file does not exist.
-  connect_timeout,     ///< The endpoint did not accept a connection within `connect_timeout`.
+  connect_timeout,     ///< The endpoint did not accept a connection within `timeouts.connect`.
   connect_failed,      ///< The operating system refused the connection for another reason.
   resolve_failed,      ///< The host name could not be resolved.
   connection_lost,     ///< The connection was closed or reset while the call was under way.

@@ -25,7 +25,7 @@ namespace redoubt {
 namespace asio = boost::asio;
 
 /// Slots for concurrent work. Thread-safe: any thread may acquire, release, and read. Needs no executor of
-/// its own; a permit may outlive it.
+/// its own; a permit may outlive it. As a layer of a stack: `through(db)` of `guard/bulkhead_layer.hpp`.
 ///
 ///     bulkhead db{{.name = "db", .slots = 8, .waiters = 64}};
 ///     auto permit = co_await db.acquire(executor, by);

@@ -32,7 +32,10 @@ concept goes_outside = layer<L> && (L::rank > Rank);
 namespace detail {
 
 template <class T>
-struct awaited_result;
+struct awaited_result {
+  static_assert(sizeof(T) == 0,
+                "start(op): op(args..., deadline) must return asio::awaitable<redoubt::result<T>>");
+};
 template <class T>
 struct awaited_result<asio::awaitable<result<T>>> {
   using type = T;

@@ -56,7 +56,7 @@ struct tls_options {
   bool insecure_skip_verification = false;
 };
 
-/// How long things may take. All must be positive; "no limit" cannot be written.
+/// How long things may take. Each 1 us .. 1 h; "no limit" cannot be written.
 struct timeout_options {
   /// Setting up a connection, as a call sees it: from the call's start until the connection is ready. Default
   /// 100 ms.
@@ -87,7 +87,7 @@ struct bound_options {
 /// How a connection comes back.
 struct reconnect_options {
   /// Pause after a refused or failed connection: uniform in [0, min(cap, base * 2^n)] (full jitter). Calls
-  /// made meanwhile are rejected at once. Default base 10 ms, cap 250 ms.
+  /// made meanwhile are rejected at once. Default base 10 ms, cap 250 ms. Both 1 us .. 1 h.
   backoff_options backoff{};
   /// Pause after the server refused the handshake (wrong password, too many clients), after a certificate was
   /// not trusted, and when there were no credentials; plus up to as much again. Default 500 ms. Range 1 ms ..

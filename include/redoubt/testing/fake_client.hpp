@@ -40,12 +40,13 @@ namespace redoubt::testing {
 
 /// Satisfies `redoubt::redis_client`. What it does in an outage of its server:
 ///
-/// | server    | a call ends                                  | code                | effect  |
-/// |-----------|----------------------------------------------|---------------------|---------|
-/// | paused    | at its limit                                 | deadline_exceeded   | unknown |
-/// | paused, and a reply is overdue already | at its limit    | deadline_exceeded   | none    |
-/// | killed    | at once; calls under way: at once            | connection_refused; connection_lost | none;
-/// unknown | | any state that Redis answers in | at once                | server_error        | none    |
+/// | server                       | a call ends  | code               | effect  |
+/// |------------------------------|--------------|--------------------|---------|
+/// | paused                       | at its limit | deadline_exceeded  | unknown |
+/// | paused, and a reply overdue  | at its limit | deadline_exceeded  | none    |
+/// | killed, a new call           | at once      | connection_refused | none    |
+/// | killed, a call under way     | at once      | connection_lost    | unknown |
+/// | any state that Redis answers | at once      | server_error       | none    |
 ///
 /// A call without a budget is limited by `attempt_timeout`. There is no reconnect pause: a call after a
 /// restart succeeds.
