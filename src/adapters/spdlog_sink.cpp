@@ -14,6 +14,8 @@ namespace {
 spdlog::level::level_enum level_of(event_kind kind) noexcept {
   switch (kind) {
     case event_kind::connecting:
+    case event_kind::call_sent:
+    case event_kind::call_finished:
     case event_kind::late_reply_discarded: return spdlog::level::debug;
     case event_kind::ready:
     case event_kind::breaker_trying:
@@ -22,6 +24,7 @@ spdlog::level::level_enum level_of(event_kind kind) noexcept {
     case event_kind::limiter_refused:
     case event_kind::admission_refused: return spdlog::level::info;
     case event_kind::lost:
+    case event_kind::retired:
     case event_kind::call_rejected:
     case event_kind::cache_read_failed:
     case event_kind::cache_write_failed:

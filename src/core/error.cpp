@@ -117,6 +117,9 @@ std::string_view to_string(event_kind kind) noexcept {
     case event_kind::connecting: return "connecting";
     case event_kind::ready: return "ready";
     case event_kind::lost: return "lost";
+    case event_kind::retired: return "retired";
+    case event_kind::call_sent: return "call_sent";
+    case event_kind::call_finished: return "call_finished";
     case event_kind::late_reply_discarded: return "late_reply_discarded";
     case event_kind::call_rejected: return "call_rejected";
     case event_kind::cache_read_failed: return "cache_read_failed";

@@ -81,6 +81,17 @@ std::string readable(duration d) {
   return ms >= 10 ? fmt::format("{:.0f} ms", ms) : fmt::format("{:.2g} ms", ms);
 }
 
+/// "; resolve 20 ms, connect 80 ms" when the time went into more than one phase.
+std::string divided(phase_times const& times) {
+  std::string out;
+  int parts = 0;
+  for (auto p = phase::queue; p != phase::done; p = static_cast<phase>(static_cast<int>(p) + 1)) {
+    if (times.of(p) < std::chrono::milliseconds(1)) continue;
+    out += fmt::format("{}{} {}", parts++ == 0 ? "; " : ", ", to_string(p), readable(times.of(p)));
+  }
+  return parts > 1 ? out : std::string();
+}
+
 }  // namespace
 
 failure_class failure::group() const noexcept {
@@ -135,7 +146,10 @@ std::string failure::message() const {
   if (detail && !detail->note.empty()) out += fmt::format(": {}", detail->note);
   if (cause != errc::unspecified) out += fmt::format(", because of: {}", headline(cause));
   if (elapsed > duration::zero()) out += fmt::format(" after {}", readable(elapsed));
-  if (!rejected) out += place(phase);
+  // A default phase next to an unknown effect says nothing: what is queued has not been sent.
+  bool const placed = phase != redoubt::phase::queue || effect == redoubt::effect::none;
+  if (!rejected && placed) out += place(phase);
+  out += divided(times);
   std::string where{command.view()};
   if (detail && !detail->endpoint.empty()) {
     if (!where.empty()) where += ", ";
@@ -149,8 +163,10 @@ std::string failure::message() const {
       code == errc::remote_failed || code == errc::remote_throttled || code == errc::remote_rejected;
   if (remote) {
     out += effect == redoubt::effect::none ? ": it was not executed" : ": it may have been executed";
-  } else if (about_redis(code)) {
+  } else if (about_redis(code) && !where.empty()) {
     out += effect == redoubt::effect::none ? ": Redis did not execute it" : ": Redis may have executed it";
+  } else if (about_redis(code)) {
+    out += effect == redoubt::effect::none ? ": it was not executed" : ": it may have been executed";
   }
   if (retry_after > duration::zero()) out += fmt::format("; try again in {}", readable(retry_after));
   return out;

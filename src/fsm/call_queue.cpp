@@ -125,6 +125,7 @@ void call_queue::on_bytes(time_point now) {
 matched_reply call_queue::on_reply() {
   if (sent_.empty()) return {};
   auto const index = sent_.front().owner;
+  auto const since = sent_.front().since;
   bool const last = --sent_.front().replies == 0;
   bool const own = sent_.front().own;
   if (last) pop_answered();
@@ -142,7 +143,7 @@ matched_reply call_queue::on_reply() {
     wheel_.remove(index);
     release(index);
   }
-  return {matched_reply::kind::answer, tag, last};
+  return {matched_reply::kind::answer, tag, last, since};
 }
 
 void call_queue::pop_answered() noexcept {
@@ -194,7 +195,7 @@ ended_call call_queue::abandon(std::uint32_t index, bool expired) noexcept {
   sent_[at].expired = expired;
   // The long budget was its caller's; without one the reply is worth no more silence than any other.
   sent_[at].patience = options_.attempt_timeout;
-  ended_call out{slots_[index].tag, effect::unknown, staged ? phase::write : phase::read};
+  ended_call out{slots_[index].tag, effect::unknown, staged ? phase::write : phase::read, sent_[at].since};
   --owed_count_;
   ++abandoned_;
   wheel_.remove(index);
@@ -215,7 +216,8 @@ void call_queue::on_lost(std::vector<ended_call>& ended) {
   for (std::size_t i = 0; i < sent_.size(); ++i) {
     auto const index = sent_[i].owner;
     if (index == none) continue;
-    ended.push_back({slots_[index].tag, effect::unknown, i < written ? phase::read : phase::write});
+    ended.push_back(
+        {slots_[index].tag, effect::unknown, i < written ? phase::read : phase::write, sent_[i].since});
     --owed_count_;
     wheel_.remove(index);
     release(index);

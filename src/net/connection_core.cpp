@@ -49,6 +49,7 @@ connection_core::connection_core(client_options const& options, link_port& port,
       port_(port),
       gate_(std::move(gate)),
       place_(place_of(options)),
+      tells_calls_(options.events && options.events->wants_calls()),
       queue_(queue_options(options)),
       life_(life_options(options), seed),
       greeting_(options.login),
@@ -85,7 +86,7 @@ void connection_core::cancel(std::uint64_t key) {
   if (auto const found = cancellable_.find(key); found != cancellable_.end()) {
     auto* call = found->second;
     if (auto const e = queue_.cancel(call->id, life_.waiting_phase())) {
-      finish(call, failure{.code = errc::cancelled, .effect = e->effect, .phase = e->phase}, t);
+      finish(call, failure{.code = errc::cancelled, .effect = e->effect, .phase = e->phase}, t, e->written());
     }
   }
   settle(t);
@@ -158,7 +159,7 @@ void connection_core::on_reply(reply&& r, time_point t) {
   } else {
     call->values.push_back(std::move(r));
   }
-  if (match.last) finish_answered(call, t);
+  if (match.last) finish_answered(call, match.since, t);
 }
 
 void connection_core::on_broken(std::uint64_t epoch, errc code, std::string_view note) {
@@ -186,22 +187,14 @@ void connection_core::lose(errc code, std::string note, time_point t) {
   if (code == errc::reply_too_large) {
     if (!ended_.empty() && culprit == ended_.front().tag) {
       finish(call_of(*culprit),
-             failure{.code = code, .effect = effect::unknown, .phase = phase::read, .detail = why.detail}, t);
+             failure{.code = code, .effect = effect::unknown, .phase = phase::read, .detail = why.detail}, t,
+             ended_.front().written());
       ended_.erase(ended_.begin());
     }
     code = errc::connection_lost;
   }
   end_all(ended_, code, note, t);
   run(actions, t);
-}
-
-void connection_core::end_all(std::vector<ended_call>& ended, errc code, std::string_view note,
-                              time_point t) {
-  auto const text = note.empty() ? place_ : placed({}, note).detail;
-  for (auto const& e : ended) {
-    finish(call_of(e.tag), failure{.code = code, .effect = e.effect, .phase = e.phase, .detail = text}, t);
-  }
-  ended.clear();
 }
 
 void connection_core::expire(time_point t) {
@@ -229,6 +222,7 @@ void connection_core::close(deadline by) {
 }
 
 void connection_core::run(link_actions const& actions, time_point t) {
+  setup_.enter(life_.waiting_phase(), t);
   for (auto const& action : actions) {
     switch (action.what) {
       case link_action::kind::drop:
@@ -277,6 +271,8 @@ void connection_core::flush(time_point t) {
   for (auto const tag : batch_) {
     auto* call = call_of(tag);
     out_.append(call->wire());
+    call->staged = t;
+    if (tells_calls_) tell_sent(*call);
     charged += std::exchange(call->charged_bytes, 0);
     if (call->bytes.allocated() > small_command) call->bytes.reset();
   }
@@ -307,7 +303,8 @@ void connection_core::settle(time_point t) {
   if (queue_.crowded()) lose(errc::connection_stalled, "too many late replies are owed", t);
   if (retiring_ && queue_.settled()) {
     tell_lost(
-        placed({.code = errc::server_error, .server = server_errc::readonly, .effect = effect::none}, {}));
+        placed({.code = errc::server_error, .server = server_errc::readonly, .effect = effect::none}, {}),
+        event_kind::retired);
     run(life_.retire(queue_.has_waiting(), t), t);
     ended_.clear();
     queue_.on_lost(ended_);
@@ -338,53 +335,6 @@ void connection_core::settle(time_point t) {
   if (done_.empty()) return;
   gate_->leave(std::exchange(leaving_, 0));
   port_.hand_over(std::move(done_));
-}
-
-void connection_core::finish(pending_call* call, failure why, time_point t) {
-  why.elapsed = t - call->started;
-  why.command = call->name;
-  why.attempts = why.effect == effect::unknown ? 1 : 0;
-  if (!why.detail) why.detail = place_;
-  if (why.rejected) {
-    ++counts_.rejected;
-    tell(event_kind::call_rejected, &why);
-  } else if (why.code == errc::deadline_exceeded) {
-    ++counts_.expired;
-  } else if (why.code == errc::cancelled) {
-    ++counts_.cancelled;
-  } else {
-    ++counts_.failed_calls;
-  }
-  call->error = std::move(why);
-  if (call->cancel_key != 0) cancellable_.erase(call->cancel_key);
-  gate_->unqueue(std::exchange(call->charged_bytes, 0));
-  ++leaving_;
-  done_.push(call);
-}
-
-void connection_core::finish_answered(pending_call* call, time_point t) {
-  if (call->replies == 1 && call->value.is_error()) {
-    auto why = placed(to_failure(call->value.as_error()), {});
-    if (call->runs_script) why.effect = effect_inside_script(call->value.as_error());
-    why.elapsed = t - call->started;
-    why.command = call->name;
-    call->error = std::move(why);
-    if (call->again()) return send_again(call, t);
-  }
-  ++counts_.answered;
-  if (call->cancel_key != 0) cancellable_.erase(call->cancel_key);
-  ++leaving_;
-  done_.push(call);
-}
-
-void connection_core::send_again(pending_call* call, time_point t) {
-  // Not through the inbox: a client that is closing still owes this call its end, and a cancellation must
-  // find it.
-  call->charged_bytes = call->wire().size();
-  gate_->queue(call->charged_bytes);
-  if (call->by.passed(t))
-    return finish(call, failure{.code = errc::deadline_exceeded, .effect = effect::none}, t);
-  call->id = queue_.submit({tag_of(call), call->wire().size(), call->replies, call->by, call->own_budget}, t);
 }
 
 }  // namespace redoubt::detail

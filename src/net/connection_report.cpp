@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 //
 // What a connection core tells: failures with their place, events, lists, numbers.
+#include <algorithm>
 #include <utility>
 
 #include <redoubt/net/connection_core.hpp>
@@ -23,9 +24,42 @@ void connection_core::tell(event_kind kind, failure const* cause) noexcept {
   if (options_.events) options_.events->on({kind, options_.login.client_name, cause});
 }
 
-void connection_core::tell_lost(failure const& why) noexcept {
+void connection_core::tell_lost(failure const& why, event_kind kind) noexcept {
   // Once for each attempt and each connection, whatever comes first: the loss, or the end of the attempt.
-  if (std::exchange(announced_, false) && why.code != errc::closed) tell(event_kind::lost, &why);
+  if (std::exchange(announced_, false) && why.code != errc::closed) tell(kind, &why);
+}
+
+void connection_core::tell_sent(pending_call const& call) noexcept {
+  call_report const report{.command = call.name, .elapsed = call.staged - call.started};
+  options_.events->on({.kind = event_kind::call_sent, .source = options_.login.client_name, .call = &report});
+}
+
+void connection_core::tell_finished(pending_call const& call, phase_times const& times,
+                                    time_point t) noexcept {
+  call_report const report{call.name, t - call.started, times};
+  options_.events->on({.kind = event_kind::call_finished,
+                       .source = options_.login.client_name,
+                       .cause = call.error ? &*call.error : nullptr,
+                       .call = &report});
+}
+
+phase_times connection_core::times_of(pending_call const& call, std::optional<time_point> written,
+                                      time_point t) const {
+  phase_times out;
+  auto begin = call.started;
+  if (call.resent != pending_call::never) {
+    out.add(phase::read, call.resent - begin);
+    begin = call.resent;
+  }
+  if (call.staged == pending_call::never) {
+    setup_.add_to(out, begin, t);
+    return out;
+  }
+  setup_.add_to(out, begin, call.staged);
+  auto const sent = std::max(call.staged, written.value_or(t));
+  out.add(phase::write, sent - call.staged);
+  out.add(phase::read, t - sent);
+  return out;
 }
 
 std::vector<pending_info> connection_core::pending() const {

@@ -36,6 +36,11 @@ void event_switch::on(event const& e) noexcept {
   inside_.notify_all();
 }
 
+bool event_switch::wants_calls() const noexcept {
+  auto* const sink = target_.load();
+  return sink != nullptr && sink->wants_calls();
+}
+
 void event_switch::off() noexcept {
   target_.store(nullptr);
   auto const own = inside(this) ? 1u : 0u;

@@ -6,11 +6,12 @@
 
 namespace redoubt::testing {
 
-recorder::recorder(std::size_t limit) : limit_(std::max<std::size_t>(limit, 1)) {}
+recorder::recorder(std::size_t limit, bool calls) : limit_(std::max<std::size_t>(limit, 1)), calls_(calls) {}
 
 void recorder::on(event const& e) noexcept {
-  entry kept{e.kind, std::string(e.source), {}};
+  entry kept{e.kind, std::string(e.source), {}, {}};
   if (e.cause != nullptr) kept.cause = *e.cause;
+  if (e.call != nullptr) kept.call = *e.call;
   std::lock_guard const lock(mutex_);
   auto const place = static_cast<std::size_t>(e.kind);
   if (counts_.size() <= place) counts_.resize(place + 1);

@@ -24,6 +24,11 @@ network_faults draw_faults(random_source& random) {
   out.split_ppm = weight(1'000'000);
   out.partial_write_ppm = weight(1'000'000);
   out.window = random.chance(1, 3) ? random.below(2'000) + 1 : 256 * 1024;
+  out.resolve_hangs_ppm = weight(100'000);
+  out.secure_fails_ppm = weight(200'000);
+  out.secure_hangs_ppm = weight(100'000);
+  if (random.chance(1, 4))
+    out.resolve_delay = duration(static_cast<duration::rep>(random.below(200'000'000)));
   return out;
 }
 

@@ -130,6 +130,19 @@ struct sim_link : std::enable_shared_from_this<sim_link> {
     take_write();
   }
 
+  using secure_handler = std::function<void(errc, std::string_view)>;
+
+  /// The peer's side of a TLS handshake: a frozen server makes it when it goes on.
+  void secured(secure_handler const& done, errc code, std::string_view note) {
+    if (closed || swallowed()) return;
+    if (!ended && host.server.paused()) {
+      core.at(core.now() + std::chrono::milliseconds(1),
+              [self = shared_from_this(), done, code, note] { self->secured(done, code, note); });
+      return;
+    }
+    asio::post(strand, [done, code = ended ? errc::tls_failed : code, note] { done(code, note); });
+  }
+
   void send_down(std::string bytes, duration delay) {
     while (!bytes.empty()) {
       auto n = bytes.size();
@@ -207,6 +220,7 @@ sim_transport::sim_transport(executor_type strand, client_options const& options
 sim_transport::~sim_transport() { close(); }
 
 void sim_transport::async_resolve(std::function<void(errc, addresses)> done) {
+  if (core_.happens(core_.faults.resolve_hangs_ppm)) return;
   bool const fails = core_.happens(core_.faults.resolve_fails_ppm);
   core_.at(core_.now() + core_.faults.resolve_delay,
            [strand = strand_, d = std::move(done), fails, name = endpoint_] {
@@ -239,6 +253,19 @@ void sim_transport::async_connect(time_point, std::function<void(errc)> done) {
       asio::post(link->strand, [d, open] { d(open ? errc::unspecified : errc::connection_refused); });
     });
   });
+}
+
+void sim_transport::async_secure(std::function<void(errc, std::string_view)> done) {
+  if (!link_ || core_.happens(core_.faults.secure_hangs_ppm)) return;
+  errc code = errc::unspecified;
+  std::string_view note;
+  if (core_.happens(core_.faults.secure_fails_ppm)) {
+    bool const expired = core_.random.chance(1, 3);
+    code = expired ? errc::tls_untrusted : errc::tls_failed;
+    note = expired ? "certificate has expired" : "the peer ended the handshake";
+  }
+  core_.at(core_.now() + 4 * core_.latency(),
+           [link = link_, d = std::move(done), code, note] { link->secured(d, code, note); });
 }
 
 void sim_transport::async_read_some(asio::mutable_buffer buffer, io_handler done) {

@@ -159,6 +159,8 @@ TEST_P(core_endings, C29_say_what_where_when_and_whether_it_may_have_run) {
   EXPECT_EQ(why.effect, begun ? effect::unknown : effect::none) << why;
   EXPECT_EQ(why.elapsed, after) << why;
   EXPECT_EQ(why.attempts, begun ? 1 : 0) << why;
+  EXPECT_EQ(why.times.of(where), after) << why;
+  EXPECT_EQ(why.times.total(), why.elapsed) << why;
   EXPECT_EQ(why.command.view(), "SET");
   EXPECT_EQ(why.detail->endpoint, "127.0.0.1:6379");
   EXPECT_FALSE(why.rejected) << why;
@@ -177,6 +179,61 @@ INSTANTIATE_TEST_SUITE_P(
     [](auto const& one) {
       return std::string(to_string(std::get<0>(one.param))) + "_" + name_of(std::get<1>(one.param));
     });
+
+// One call that waits for every phase in turn: each takes a time of its own, and the failure says which.
+TEST(core_endings, C29_the_time_divides_into_the_phases_that_it_went_into) {
+  client_options options;
+  options.tls.enabled = true;
+  scripted_link l{options};
+  auto const t = l.call(command("SET", "k", "v"), {.budget = 900ms});
+  l.advance(3ms);
+  l.resolved();
+  l.advance(5ms);
+  l.connected();
+  l.advance(7ms);
+  l.secured();
+  l.written();
+  l.advance(11ms);
+  l.receive("+OK\r\n+PONG\r\n");
+  l.advance(13ms);
+  l.written();
+  l.advance(17ms);
+  l.answer("-ERR no\r\n");
+  ASSERT_EQ(t->ends, 1);
+  auto const& times = t->why().times;
+  EXPECT_EQ(times.of(phase::queue), 0ms);
+  EXPECT_EQ(times.of(phase::resolve), 3ms);
+  EXPECT_EQ(times.of(phase::connect), 5ms);
+  EXPECT_EQ(times.of(phase::tls), 7ms);
+  EXPECT_EQ(times.of(phase::handshake), 11ms);
+  EXPECT_EQ(times.of(phase::write), 13ms);
+  EXPECT_EQ(times.of(phase::read), 17ms);
+  EXPECT_EQ(times.total(), t->why().elapsed);
+  EXPECT_NE(t->why().message().find("; resolve 3 ms, connect 5 ms, tls 7 ms, handshake 11 ms, write 13 ms, "
+                                    "read 17 ms"),
+            std::string::npos)
+      << t->why();
+}
+
+// A connection that is lost while a call waits is made again for it: both attempts count.
+TEST(core_endings, C29_the_time_of_two_attempts_to_connect_counts) {
+  scripted_link l;
+  l.make_idle();
+  l.advance(50ms);
+  l.broken();
+  auto const t = l.call(command("GET", "k"), {.budget = 900ms});
+  l.advance(2ms);
+  l.resolved();
+  l.advance(4ms);
+  l.connected();
+  l.written();
+  l.receive("+OK\r\n+PONG\r\n");
+  l.broken();  // a connection that had answered, so the next one is made at once
+  ASSERT_EQ(t->ends, 1) << "it was written";
+  EXPECT_EQ(t->why().times.of(phase::resolve), 2ms);
+  EXPECT_EQ(t->why().times.of(phase::connect), 4ms);
+  EXPECT_EQ(t->why().times.total(), t->why().elapsed);
+}
 
 // The stall limit is one second: a silent server is given up when the longest budget has been used up, and it
 // is the budget that its caller is told of.

@@ -29,7 +29,8 @@ std::string bulk(std::string_view v) {
 std::vector<event_kind> links(scripted_link const& l) {
   std::vector<event_kind> out;
   for (auto const& e : l.events) {
-    if (e.kind == event_kind::connecting || e.kind == event_kind::ready || e.kind == event_kind::lost) {
+    if (e.kind == event_kind::connecting || e.kind == event_kind::ready || e.kind == event_kind::lost ||
+        e.kind == event_kind::retired) {
       out.push_back(e.kind);
     }
   }
@@ -86,7 +87,7 @@ TEST(core_events, C30_every_attempt_ends_in_one_event_and_so_does_every_connecti
       case event_kind::ready: ASSERT_EQ(state, event_kind::connecting) << i; break;
       default: ASSERT_NE(state, event_kind::lost) << i << ": told twice"; break;
     }
-    state = seen[i];
+    state = seen[i] == event_kind::retired ? event_kind::lost : seen[i];
   }
   auto const s = l.core->snapshot();
   auto const told = [&](event_kind k) {
@@ -94,7 +95,9 @@ TEST(core_events, C30_every_attempt_ends_in_one_event_and_so_does_every_connecti
   };
   EXPECT_EQ(told(event_kind::connecting), s.attempts);
   EXPECT_EQ(told(event_kind::ready), s.readied);
-  EXPECT_EQ(told(event_kind::lost), s.failed + s.lost);
+  EXPECT_EQ(told(event_kind::lost) + told(event_kind::retired), s.failed + s.lost);
+  EXPECT_EQ(told(event_kind::retired), s.retired);
+  EXPECT_GT(s.retired, 0u);
 }
 
 TEST(core_events, a_loss_comes_with_its_cause) {
@@ -126,6 +129,57 @@ TEST(core_events, late_replies_and_rejections_are_told) {
   l.close(deadline(l.time));
   (void)l.get("k");
   EXPECT_EQ(told(event_kind::call_rejected), 1);
+}
+
+TEST(core_events, a_retired_connection_is_told_as_such) {
+  scripted_link l;
+  l.make_idle();
+  (void)l.get("k");
+  l.written();
+  l.receive("-READONLY You can't write against a read only replica.\r\n");
+  auto const seen = links(l);
+  EXPECT_EQ(std::count(seen.begin(), seen.end(), event_kind::lost), 0);
+  auto const retired = std::find_if(l.events.begin(), l.events.end(),
+                                    [](test::seen_event const& e) { return e.kind == event_kind::retired; });
+  ASSERT_NE(retired, l.events.end());
+  EXPECT_EQ(retired->cause->server, redoubt::server_errc::readonly);
+}
+
+// Every call that was taken up is told of once when it is sent and once when it ends; who does not ask is
+// told of none.
+TEST(core_events, C29_C30_a_sink_that_asks_is_told_of_every_call) {
+  for (bool const asks : {false, true}) {
+    scripted_link l({}, 1, asks);
+    l.make_idle();
+    auto const before = l.calls_told.size();
+    (void)l.get("answered");
+    l.written();
+    l.advance(4ms);
+    l.receive(bulk("v"));
+    (void)l.call(command("SET", "k", "v"), {.budget = 10ms});
+    l.written();
+    l.advance(10ms);
+    l.close(deadline(l.time));
+    (void)l.get("refused");
+    std::vector<test::told_call> const told(l.calls_told.begin() + static_cast<std::ptrdiff_t>(before),
+                                            l.calls_told.end());
+    if (!asks) {
+      EXPECT_TRUE(told.empty());
+      continue;
+    }
+    ASSERT_EQ(told.size(), 4u);
+    EXPECT_EQ(told[0].kind, event_kind::call_sent);
+    EXPECT_EQ(told[1].kind, event_kind::call_finished);
+    EXPECT_EQ(told[1].report.command.view(), "GET");
+    EXPECT_EQ(told[1].code, errc::unspecified) << "answered";
+    EXPECT_EQ(told[1].report.elapsed, 4ms);
+    EXPECT_EQ(told[1].report.times.of(redoubt::phase::read), 4ms);
+    EXPECT_EQ(told[2].kind, event_kind::call_sent);
+    EXPECT_EQ(told[3].kind, event_kind::call_finished);
+    EXPECT_EQ(told[3].report.command.view(), "SET");
+    EXPECT_EQ(told[3].code, errc::deadline_exceeded);
+    EXPECT_EQ(told[3].report.times.total(), 10ms);
+  }
 }
 
 }  // namespace

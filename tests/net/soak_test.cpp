@@ -44,6 +44,7 @@ class event_order final : public event_sink {
         ++ready_;
         break;
       case event_kind::lost:
+      case event_kind::retired:
         lost_ready_ += state_ == state::up ? 1 : 0;
         step(state_ != state::none, state::none);
         break;

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -17,6 +18,33 @@ namespace {
 using namespace redoubt;
 using namespace std::chrono_literals;
 namespace asio = boost::asio;
+
+/// Gives the password at once, late, never, or not at all, until it is told to behave.
+class unsteady_provider final : public credentials_provider {
+ public:
+  unsteady_provider(testing::world& world, random_source& random) : world_(world), random_(random) {}
+
+  void get(reply done) override {
+    switch (steady ? 0 : random_.below(16)) {
+      case 1:
+      case 2: {
+        auto const when = world_.now() + duration(static_cast<duration::rep>(random_.below(400'000'000)));
+        return world_.at(when, [d = std::move(done)] { d(credentials{{}, "word"}); });
+      }
+      case 3: return done(credentials{{}, "wrong"});
+      case 4: return kept_.push_back(std::move(done));
+      case 5: throw std::runtime_error("no credentials");
+      default: return done(credentials{{}, "word"});
+    }
+  }
+
+  bool steady = false;
+
+ private:
+  testing::world& world_;
+  random_source& random_;
+  std::vector<reply> kept_;
+};
 
 /// One call of the run: what was asked, what came back. Every call has a key and a value of its own, so a
 /// reply that belongs to another call cannot go unnoticed.
@@ -36,7 +64,10 @@ struct asked {
 
 class run_of_seed {
  public:
-  explicit run_of_seed(std::uint64_t seed) : world_(seed), random_(seed * 7919 + 1) {}
+  explicit run_of_seed(std::uint64_t seed)
+      : world_(seed),
+        random_(seed * 7919 + 1),
+        provider_(std::make_shared<unsteady_provider>(world_, random_)) {}
 
   outcome go() {
     world_.redis().server().set("preset", "preset-value", world_.now());
@@ -45,6 +76,11 @@ class run_of_seed {
     options.bounds.in_flight = random_.chance(1, 2) ? 1024 : 16;
     options.bounds.late_replies = random_.chance(1, 2) ? 4096 : 8;
     options.connections = random_.chance(1, 4) ? 3 : 1;
+    if (random_.chance(1, 4)) options.url = "rediss://redis:6379";
+    if (random_.chance(1, 4)) {
+      options.credentials = provider_;
+      world_.redis()->require_password({}, "word");
+    }
     in_flight_max_ = options.bounds.in_flight;
     client_ = std::make_unique<client>(world_.get_executor(), options);
 
@@ -277,6 +313,7 @@ class run_of_seed {
 
   void heal() {
     world_.network() = {};
+    provider_->steady = true;
     auto& redis = world_.redis();
     redis->clear_faults();
     redis.resume();
@@ -334,6 +371,7 @@ class run_of_seed {
   testing::world world_;
   random_source random_;
   script append_{"redis.call('APPEND', KEYS[1], ARGV[1]) return redis.call('GET', KEYS[1])"};
+  std::shared_ptr<unsteady_provider> provider_;
   std::unique_ptr<client> client_;
   std::vector<std::shared_ptr<asked>> calls_;
   std::size_t in_flight_max_ = 0;

@@ -49,6 +49,13 @@ struct seen_event {
   std::optional<redoubt::failure> cause;
 };
 
+/// What a sink that asks for calls was told of one.
+struct told_call {
+  redoubt::event_kind kind{};
+  redoubt::errc code{};
+  redoubt::call_report report;
+};
+
 class scripted_link final : public redoubt::detail::link_port, public redoubt::event_sink {
   class recorded_call final : public redoubt::detail::pending_call {
    public:
@@ -72,19 +79,23 @@ class scripted_link final : public redoubt::detail::link_port, public redoubt::e
  public:
   using action = port_action::kind;
 
-  explicit scripted_link(redoubt::client_options o = {}, std::uint64_t seed = 1)
-      : options(prepared(std::move(o), this)),
+  /// `wants`: wants to be told of every call.
+  explicit scripted_link(redoubt::client_options o = {}, std::uint64_t seed = 1, bool wants = false)
+      : asks(wants),
+        options(prepared(std::move(o), this)),
         gate(std::make_shared<redoubt::detail::load_gate>(options.bounds.in_flight,
                                                           options.bounds.queued_bytes)),
         core(std::make_unique<redoubt::detail::connection_core>(options, *this, gate, seed)) {}
 
   redoubt::time_point time{std::chrono::hours(1)};
+  bool const asks;
   redoubt::client_options options;
   std::shared_ptr<redoubt::detail::load_gate> gate;
   std::vector<port_action> log;  ///< Everything the core asked for.
   std::string sent;  ///< Every byte of calls that was handed over for writing, all connections together.
   std::size_t sent_at_drop = 0;  ///< How much of it belongs to connections that have ended.
   std::vector<seen_event> events;
+  std::vector<told_call> calls_told;
   std::optional<redoubt::time_point> armed;
   std::unique_ptr<redoubt::detail::connection_core> core;
 
@@ -286,8 +297,13 @@ class scripted_link final : public redoubt::detail::link_port, public redoubt::e
 
   // --- event_sink ---
   void on(redoubt::event const& e) noexcept override {
+    if (e.call) {
+      calls_told.push_back({e.kind, e.cause ? e.cause->code : redoubt::errc::unspecified, *e.call});
+      return;
+    }
     events.push_back({e.kind, e.cause ? std::optional(*e.cause) : std::nullopt});
   }
+  [[nodiscard]] bool wants_calls() const noexcept override { return asks; }
 
  private:
   static redoubt::client_options prepared(redoubt::client_options o, redoubt::event_sink* sink) {

@@ -14,9 +14,12 @@ namespace redoubt {
 
 /// What happened.
 enum class event_kind : std::uint8_t {
-  connecting,             ///< A connection attempt starts.
-  ready,                  ///< A connection finished its handshake.
-  lost,                   ///< A connection was lost, refused, stalled or retired; `cause` says why.
+  connecting,     ///< A connection attempt starts.
+  ready,          ///< A connection finished its handshake.
+  lost,           ///< A connection was lost, refused or stalled; `cause` says why, and where it led.
+  retired,        ///< A connection was given up in favour of another: it led to a read-only replica.
+  call_sent,      ///< A command was given to a connection. Only for `wants_calls()`.
+  call_finished,  ///< A call has ended; `cause` is null when it was answered. Only for `wants_calls()`.
   late_reply_discarded,   ///< A reply arrived after its call had ended, and was dropped.
   call_rejected,          ///< A call was refused before sending; `cause` says why.
   cache_read_failed,      ///< A cache read failed and the loader was used instead.
@@ -34,6 +37,16 @@ enum class event_kind : std::uint8_t {
   breaker_closed,         ///< A breaker lets everything through again.
 };
 
+/// One call, for `call_sent` and `call_finished`: for traces and histograms.
+struct call_report {
+  /// The command's name, without arguments; of a pipeline `PIPELINE`, of a transaction `MULTI`.
+  command_name command{};
+  /// Since the call was made.
+  duration elapsed{};
+  /// With `call_finished`: how `elapsed` divides into phases.
+  phase_times times{};
+};
+
 /// One event. The references are valid during the call only.
 struct event {
   event_kind kind{};
@@ -41,6 +54,8 @@ struct event {
   std::string_view source{};
   /// Why, where there is a reason; may be null.
   failure const* cause = nullptr;
+  /// With `call_sent` and `call_finished`, else null.
+  call_report const* call = nullptr;
 };
 
 /// Receives events. Implementations must be thread-safe where the object that reports to them is used from
@@ -50,6 +65,9 @@ class event_sink {
   virtual ~event_sink() = default;
   /// Called once per event.
   virtual void on(event const& e) noexcept = 0;
+  /// True to be told of every single call: `call_sent`, `call_finished`. A client asks once, when it is made.
+  /// The default is false, and then a call costs no more than without a sink.
+  [[nodiscard]] virtual bool wants_calls() const noexcept { return false; }
 };
 
 /// The enumerator's name; never empty.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 //
-// `failure`: everything a caller can want to know about a call that gave no value. Cheap to copy (56 bytes,
+// `failure`: everything a caller can want to know about a call that gave no value. Cheap to copy (88 bytes,
 // one shared pointer), default constructible, printable as one sentence.
 #pragma once
 
@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include <redoubt/core/error.hpp>
+#include <redoubt/core/phase_times.hpp>
 #include <redoubt/core/time.hpp>
 
 namespace redoubt {
@@ -75,6 +76,10 @@ struct failure {
   duration retry_after{};
   /// Text; may be null.
   std::shared_ptr<failure_detail const> detail{};
+  /// How `elapsed` divides into phases, for a call that the client took up; all zero for one that was refused
+  /// at once and for failures that do not come from a client. A script that had to be sent twice counts its
+  /// first round trip as `phase::read`. Around a retry: of the last attempt.
+  phase_times times{};
 
   /// The class by which fail modes and breakers decide. Something unavailable that we rejected ourselves is
   /// `saturated`, so that it never opens a breaker.

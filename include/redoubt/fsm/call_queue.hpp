@@ -62,6 +62,14 @@ struct ended_call {
   std::uint64_t tag = 0;
   redoubt::effect effect = redoubt::effect::none;
   redoubt::phase phase = redoubt::phase::queue;
+  /// Since when it is in this phase, for one that was staged: staged, or written to its end.
+  time_point since{};
+
+  /// When it was written to its end, if it was.
+  [[nodiscard]] std::optional<time_point> written() const noexcept {
+    if (phase != redoubt::phase::read) return std::nullopt;
+    return since;
+  }
 };
 
 /// Where a reply belongs.
@@ -75,6 +83,8 @@ struct matched_reply {
   std::uint64_t tag = 0;
   /// True with the last reply of the call (or of the tombstone).
   bool last = false;
+  /// When the call's command was written to its end, or staged when that is not known yet.
+  time_point since{};
 };
 
 /// Numbers for `snapshot()`.

@@ -18,6 +18,7 @@
 #include <redoubt/fsm/call_queue.hpp>
 #include <redoubt/fsm/handshake.hpp>
 #include <redoubt/fsm/lifecycle.hpp>
+#include <redoubt/fsm/setup_times.hpp>
 #include <redoubt/net/options.hpp>
 #include <redoubt/net/pending_call.hpp>
 #include <redoubt/resp/reader.hpp>
@@ -131,25 +132,32 @@ class connection_core {
   [[nodiscard]] std::optional<time_point> ping_due() const noexcept;
   void on_reply(reply&& r, time_point t);
   void lose(errc code, std::string note, time_point t);
-  void finish(pending_call* call, failure why, time_point t);
-  void finish_answered(pending_call* call, time_point t);
+  /// `written`: when its command was written to its end, if it was.
+  void finish(pending_call* call, failure why, time_point t, std::optional<time_point> written = {});
+  void finish_answered(pending_call* call, time_point written, time_point t);
+  [[nodiscard]] phase_times times_of(pending_call const& call, std::optional<time_point> written,
+                                     time_point t) const;
+  void tell_finished(pending_call const& call, phase_times const& times, time_point t) noexcept;
   void send_again(pending_call* call, time_point t);
   void end_all(std::vector<ended_call>& ended, errc code, std::string_view note, time_point t);
   void expire(time_point t);
   void settle(time_point t);
   void publish();
   void tell(event_kind kind, failure const* cause = nullptr) noexcept;
-  void tell_lost(failure const& why) noexcept;
+  void tell_lost(failure const& why, event_kind kind = event_kind::lost) noexcept;
+  void tell_sent(pending_call const& call) noexcept;
   [[nodiscard]] failure placed(failure why, std::string_view note) const;
 
   client_options const options_;
   link_port& port_;
   std::shared_ptr<load_gate> gate_;
   std::shared_ptr<failure_detail const> place_;
+  bool const tells_calls_;
 
   call_inbox inbox_;
   call_queue queue_;
   lifecycle life_;
+  setup_times setup_;
   handshake greeting_;
   reader reader_;
   std::unordered_map<std::uint64_t, pending_call*> cancellable_;

@@ -18,6 +18,7 @@ class event_switch final : public event_sink {
   explicit event_switch(event_sink* target) noexcept : target_(target) {}
 
   void on(event const& e) noexcept override;
+  [[nodiscard]] bool wants_calls() const noexcept override;
 
   /// Nothing is passed on any more when this returns: it waits for other threads that are inside the sink.
   /// May be called from within the sink.

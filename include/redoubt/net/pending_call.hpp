@@ -51,6 +51,9 @@ class pending_call {
   // Where it is.
   std::uint32_t lane = 0;  ///< Number of its connection.
   call_id id{};
+  static constexpr time_point never = time_point::min();
+  time_point staged = never;      ///< When it was given to the connection to be written.
+  time_point resent = never;      ///< When it was found that it has to be sent once more.
   std::size_t charged_bytes = 0;  ///< Still counted against the bound on queued bytes.
 
   // What came of it.

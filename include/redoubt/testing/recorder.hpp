@@ -24,13 +24,16 @@ class recorder final : public event_sink {
     event_kind kind{};
     std::string source{};
     std::optional<failure> cause{};  ///< Empty when there was none.
+    std::optional<call_report> call{};
   };
 
-  /// Keeps the latest `limit` events (at least 1); the counts go on for ever.
-  explicit recorder(std::size_t limit = 4096);
+  /// Keeps the latest `limit` events (at least 1); the counts go on for ever. `calls`: wants to be told of
+  /// every call, too.
+  explicit recorder(std::size_t limit = 4096, bool calls = false);
 
   /// Called by the library.
   void on(event const& e) noexcept override;
+  [[nodiscard]] bool wants_calls() const noexcept override { return calls_; }
 
   /// How many events of this kind were seen.
   [[nodiscard]] std::size_t count(event_kind kind) const;
@@ -47,6 +50,7 @@ class recorder final : public event_sink {
 
  private:
   std::size_t limit_;
+  bool calls_;
   mutable std::mutex mutex_;
   std::deque<entry> entries_;
   std::vector<std::size_t> counts_;

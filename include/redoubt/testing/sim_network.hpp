@@ -22,10 +22,16 @@ struct network_faults {
   duration resolve_delay = std::chrono::microseconds(10);
   /// A look-up fails.
   std::uint32_t resolve_fails_ppm = 0;
+  /// A look-up is never answered.
+  std::uint32_t resolve_hangs_ppm = 0;
   /// A connection attempt is refused although the server accepts.
   std::uint32_t refuse_ppm = 0;
   /// A connection attempt gets no answer at all.
   std::uint32_t connect_hangs_ppm = 0;
+  /// A TLS handshake fails: cut off by the peer, or, half as often, for a certificate that is not trusted.
+  std::uint32_t secure_fails_ppm = 0;
+  /// A TLS handshake is never answered.
+  std::uint32_t secure_hangs_ppm = 0;
   /// A new connection will be reset after a random number of bytes, up to `reset_after_max`, in either
   /// direction.
   std::uint32_t reset_ppm = 0;

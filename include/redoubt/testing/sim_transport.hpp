@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -39,6 +40,8 @@ class sim_transport {
   void async_resolve(std::function<void(errc, addresses)> done);
   void adopt(addresses found);
   void async_connect(time_point by, std::function<void(errc)> done);
+  /// The TLS handshake as far as it can be seen from outside: two round trips, and the ways it fails.
+  void async_secure(std::function<void(errc, std::string_view)> done);
   void async_read_some(asio::mutable_buffer buffer, io_handler done);
   void async_write_some(asio::const_buffer buffer, io_handler done);
   void close() noexcept;
