@@ -4,12 +4,13 @@
 // key: no reply goes to another call, effect none was never sent, nobody waits beyond his limit, and in the
 // end nothing is left.
 //
-// Input: two bytes for each step.
+// Input: two bytes for each step. A last byte without a partner asks for TLS (1) and for credentials (2).
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,7 +35,7 @@ void require(bool ok, char const* what) {
 
 class play {
  public:
-  play() : link_(options()) {}
+  explicit play(unsigned setup) : link_(options(setup)) {}
 
   void step(std::uint8_t what, std::uint8_t how) {
     switch (what % 16) {
@@ -80,8 +81,14 @@ class play {
     bool seen = false;
   };
 
-  static redoubt::client_options options() {
+  struct silent_provider final : redoubt::credentials_provider {
+    void get(reply) override {}  // the link is asked instead
+  };
+
+  static redoubt::client_options options(unsigned setup) {
     redoubt::client_options o;
+    o.tls.enabled = (setup & 1) != 0;
+    if ((setup & 2) != 0) o.credentials = std::make_shared<silent_provider>();
     o.bounds.in_flight = 32;
     o.bounds.late_replies = 16;
     return o;
@@ -103,14 +110,32 @@ class play {
         how % 16 ? link_.resolved() : link_.failed(redoubt::errc::resolve_failed);
         break;
       case link_state::connecting: how % 8 ? link_.connected() : link_.failed(); break;
+      case link_state::securing:
+        switch (how % 8) {
+          case 0: link_.failed(redoubt::errc::tls_failed, "not TLS"); break;
+          case 4: link_.failed(redoubt::errc::tls_untrusted, "expired"); break;
+          default: link_.secured(); break;
+        }
+        break;
       case link_state::handshaking:
-        if (!link_.connected_now()) break;
+        if (!link_.connected_now()) {
+          if (how % 16 == 4) {
+            link_.credentials(std::nullopt);
+          } else {
+            link_.credentials(redoubt::credentials{how % 16 == 6 ? "user" : "", "word"});
+          }
+          break;
+        }
         if (how % 16 == 0) {
           link_.receive("-ERR max number of clients reached\r\n");
         } else if (how % 16 == 2) {
-          link_.broken();
-        } else {
+          link_.broken(how % 32 == 2 ? redoubt::errc::connection_lost : redoubt::errc::tls_untrusted);
+        } else if (!link_.options.credentials) {
           link_.receive("+OK\r\n+PONG\r\n");
+        } else if (how % 16 == 8) {
+          link_.receive("-WRONGPASS invalid username-password pair or user is disabled.\r\n");
+        } else {
+          link_.receive("+OK\r\n+OK\r\n+PONG\r\n");
         }
         break;
       default: break;
@@ -212,7 +237,7 @@ class play {
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   GTEST_FLAG_SET(break_on_failure, true);  // the link's own checks end the run, too
-  play p;
+  play p(size % 2 == 1 ? data[size - 1] : 0);
   for (std::size_t i = 0; i + 1 < size && i < 1000; i += 2) p.step(data[i], data[i + 1]);
   p.finish();
   return 0;

@@ -64,6 +64,8 @@ std::vector<bad> bad_options() {
        {0ns, -1ms, 9ms, 2h, duration::max(), duration::min()});
   time("reconnect.refused_pause", [](client_options& o) -> duration& { return o.reconnect.refused_pause; },
        {0ns, -1ms, 999us, 2h, duration::max()});
+  time("reconnect.ping_interval", [](client_options& o) -> duration& { return o.reconnect.ping_interval; },
+       {0ns, -1ms, 999us, 2h, duration::max()});
   time("reconnect.stall_limit", [](client_options& o) -> duration& { return o.reconnect.stall_limit; },
        {0ns, -1ms, 99ms, 2h, duration::max()});
   auto const number = [&out](std::string_view field, auto where, std::vector<std::size_t> values) {
