@@ -62,7 +62,7 @@ struct tls_parent : ::testing::Test {
 
   authority ca;
   tls_redis server{ca, ca.issue({.names = "DNS:localhost"})};
-  testing::fault_proxy proxy{{.server_port = server.tls_port()}};
+  redoubt::testing::fault_proxy proxy{{.server_port = server.tls_port()}};
   std::unique_ptr<asio::io_context> io = std::make_unique<asio::io_context>();
   std::unique_ptr<client> redis;
   std::uint64_t bytes = 0;
