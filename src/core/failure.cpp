@@ -75,6 +75,12 @@ bool about_redis(errc code) noexcept {
   }
 }
 
+/// False for what guards say too, of operations that are not Redis.
+bool from_client(errc code) noexcept {
+  return code != errc::deadline_exceeded && code != errc::cancelled && code != errc::retries_exhausted &&
+         code != errc::unspecified;
+}
+
 /// "50 ms", "0.3 ms", "1200 ms": what a reader of a log wants, not nanoseconds.
 std::string readable(duration d) {
   auto const ms = std::chrono::duration<double, std::milli>(d).count();
@@ -163,7 +169,7 @@ std::string failure::message() const {
       code == errc::remote_failed || code == errc::remote_throttled || code == errc::remote_rejected;
   if (remote) {
     out += effect == redoubt::effect::none ? ": it was not executed" : ": it may have been executed";
-  } else if (about_redis(code) && !where.empty()) {
+  } else if (about_redis(code) && (from_client(code) || phase != redoubt::phase::queue || !where.empty())) {
     out += effect == redoubt::effect::none ? ": Redis did not execute it" : ": Redis may have executed it";
   } else if (about_redis(code)) {
     out += effect == redoubt::effect::none ? ": it was not executed" : ": it may have been executed";

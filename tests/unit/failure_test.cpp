@@ -193,6 +193,16 @@ TEST(failure, tells_when_to_try_again_and_how_often_it_was_tried) {
   EXPECT_NE(f.message().find("3 attempts"), std::string::npos) << f.message();
 }
 
+TEST(failure, names_redis_only_where_redis_was_asked) {
+  failure f{.code = errc::deadline_exceeded, .effect = effect::unknown};
+  EXPECT_EQ(f.message().find("Redis"), std::string::npos) << f.message();
+  EXPECT_NE(f.message().find("it may have been executed"), std::string::npos) << f.message();
+  EXPECT_EQ(f.message().find("while queued"), std::string::npos)
+      << "what is queued was not sent: " << f.message();
+  f.command = redoubt::command_name("get");
+  EXPECT_NE(f.message().find("Redis may have executed it"), std::string::npos) << f.message();
+}
+
 TEST(failure, is_cheap_to_copy_and_prints_its_message) {
   static_assert(std::is_nothrow_copy_constructible_v<failure>);
   static_assert(std::is_default_constructible_v<failure>);
