@@ -38,7 +38,8 @@ class input {
     return out;
   }
   std::string text() {
-    auto const n = std::min<std::size_t>(byte(), rest_.size());
+    std::size_t const wanted = byte();
+    auto const n = std::min(wanted, rest_.size());
     std::string out(rest_.substr(0, n));
     rest_.remove_prefix(n);
     return out;

@@ -102,6 +102,11 @@ std::vector<bad> bad_options() {
   out.push_back(
       {"address.unix_path", [](client_options& o) { o.address.unix_path = std::string("/a\0b", 4); }});
   out.push_back({"address.host", [](client_options& o) { o.address.host = std::string("h\0x", 3); }});
+  for (auto const* text : {"h\nlost: ok", "h\r", "h\x1b[2J", "h\x7f"}) {
+    out.push_back({"address.host", [text](client_options& o) { o.address.host = text; }});
+    out.push_back({"address.unix_path", [text](client_options& o) { o.address.unix_path = text; }});
+  }
+  out.push_back({"address.unix_path", [](client_options& o) { o.url = "unix:///a%0Ab"; }});
   out.push_back({"login.password", [](client_options& o) { o.credentials = std::make_shared<nobody>(); }});
   auto const tls = [&out](std::string_view field, auto set) {
     out.push_back({field, [set](client_options& o) { set(o.tls); }});
