@@ -3,42 +3,34 @@
 
 #include <sys/resource.h>
 
+#include <mutex>
 #include <random>
+
+#include <fmt/format.h>
 
 #include "allocations.hpp"
 
 namespace bench {
-namespace {
-
-constexpr std::size_t value_size = 100;
-
-std::vector<std::string> make_keys() {
-  std::vector<std::string> out;
-  for (std::size_t i = 0; i < key_count; ++i) out.push_back("bench:key:" + std::to_string(1000000 + i));
-  return out;
-}
-
-std::vector<std::string> make_values() {
-  std::vector<std::string> out;
+contents::contents(load const& of) {
   std::mt19937 random(1);  // NOLINT: the same values in every run
-  for (std::size_t i = 0; i < key_count; ++i) {
-    auto text = "value " + std::to_string(i) + ' ';
-    while (text.size() < value_size) text += static_cast<char>('!' + random() % 94);
-    out.push_back(std::move(text));
+  auto const text_of = [&](std::string text) {
+    while (text.size() < of.bytes) text += static_cast<char>('!' + random() % 94);
+    return text;
+  };
+  for (std::size_t i = 0; i < of.keys; ++i) {
+    // Reads and writes of a size have the same keys: a SET changes nothing.
+    keys.push_back(fmt::format("bench:{}:{}:{}", of.elements, of.bytes, 1000000 + i));
+    if (of.elements == 0) values.push_back(text_of(fmt::format("value {} ", i)));
+    for (std::size_t j = 0; j < of.elements; ++j) values.push_back(text_of(fmt::format("{}:{}:", i, j)));
   }
-  return out;
 }
 
-}  // namespace
-
-std::string const& key(std::size_t i) {
-  static auto const all = make_keys();
-  return all[i];
-}
-
-std::string const& value(std::size_t i) {
-  static auto const all = make_values();
-  return all[i];
+contents const& contents_of(load const& of) {
+  static std::array<std::unique_ptr<contents const>, loads.size()> made;
+  static std::array<std::once_flag, loads.size()> once;
+  auto const at = static_cast<std::size_t>(&of - loads.data());
+  std::call_once(once[at], [&] { made[at] = std::make_unique<contents const>(of); });
+  return *made[at];
 }
 
 double cpu_us() {
@@ -50,7 +42,10 @@ double cpu_us() {
   return us(used.ru_utime) + us(used.ru_stime);
 }
 
-run_meter::run_meter(cell const& what, double seconds) : single_(what.in_flight == 1) {
+run_meter::run_meter(cell const& what, double seconds)
+    : load_(*what.of),
+      data_(contents_of(load_)),
+      single_(what.in_flight == 1) {
   if (single_) numbers_.waits_us.reserve(static_cast<std::size_t>(seconds * 250'000) + 1000);
   allocations_begin_ = allocations();
   cpu_begin_ = cpu_us();

@@ -4,6 +4,7 @@
 // keys and values, the end of a run, the numbers of one.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -15,19 +16,45 @@
 
 namespace bench {
 
-enum class operation : std::uint8_t { get, set };
+/// How the calls of a load look.
+enum class shape : std::uint8_t {
+  get,    ///< GET of one value.
+  set,    ///< SET of one value, to what it is already.
+  range,  ///< LRANGE of a whole list.
+  batch,  ///< `batch_size` GETs that are sent together.
+};
 
-/// What is measured: one command, so many of them under way at any time.
+/// What is asked for. The keys of a load have values of its size, each different.
+struct load {
+  std::string_view name;
+  shape what = shape::get;
+  std::size_t bytes = 0;     ///< Of a value, or of an element of a list.
+  std::size_t keys = 0;      ///< How many there are.
+  std::size_t elements = 0;  ///< Of a list.
+};
+
+constexpr std::size_t batch_size = 100;
+
+/// All loads, in the order of the table.
+inline constexpr std::array loads = {
+    load{"get", shape::get, 100, 1000, 0},         load{"set", shape::set, 100, 1000, 0},
+    load{"get-10k", shape::get, 10'240, 100, 0},   load{"set-10k", shape::set, 10'240, 100, 0},
+    load{"get-1m", shape::get, 1'048'576, 4, 0},   load{"set-1m", shape::set, 1'048'576, 4, 0},
+    load{"list-1000", shape::range, 12, 10, 1000}, load{"batch-100", shape::batch, 100, 1000, 0},
+};
+
+/// What is measured: a load, so many calls of it under way at any time.
 struct cell {
-  operation op = operation::get;
+  load const* of = loads.data();
   std::size_t in_flight = 1;
+  friend bool operator==(cell const&, cell const&) = default;
 };
 
 /// What one run of one peer in one cell came to.
 struct sample {
   double seconds = 0;
   double cpu_us = 0;              ///< Of this whole process, user and system.
-  std::uint64_t answers = 0;      ///< Replies that came, right or wrong.
+  std::uint64_t answers = 0;      ///< Replies that came, right or wrong; each command of a batch has one.
   std::uint64_t wrong = 0;        ///< Replies that were not what the server holds.
   std::uint64_t failed = 0;       ///< Calls that ended without a reply.
   std::uint64_t allocations = 0;  ///< malloc, calloc and realloc, operator new included.
@@ -54,13 +81,23 @@ void add_redoubt(peer_list& peers, int port);
 void add_hiredis(peer_list& peers, int port);
 void add_hiredis_async(peer_list& peers, int port);
 
-/// Writes every key once, so that every GET has an answer.
-void fill(int port);
+void add_redis_benchmark(peer_list& peers, int port);
+void add_threads(peer_list& peers, int port);
+void add_boost_redis(peer_list& peers, int port);
+void add_redis_plus_plus(peer_list& peers, int port);
 
-constexpr std::size_t key_count = 1000;
-[[nodiscard]] std::string const& key(std::size_t i);
-/// 100 bytes, different for each key.
-[[nodiscard]] std::string const& value(std::size_t i);
+/// Writes every key of a load once, so that every question has an answer.
+void fill(load const& of, int port);
+
+/// The keys of a load and what they hold.
+struct contents {
+  explicit contents(load const& of);
+  std::vector<std::string> keys;
+  std::vector<std::string> values;  ///< Of key `i`; with lists, of element `j` at `i * elements + j`.
+};
+
+/// Made once. Thread-safe.
+[[nodiscard]] contents const& contents_of(load const& of);
 
 /// Takes the numbers of a run: made at its begin, asked at its end.
 class run_meter {
@@ -72,9 +109,13 @@ class run_meter {
 
   /// The key for the next command.
   [[nodiscard]] std::size_t next_key() noexcept {
-    if (++last_key_ == key_count) last_key_ = 0;
+    if (++last_key_ >= load_.keys) last_key_ = 0;
     return last_key_;
   }
+
+  [[nodiscard]] load const& of() const noexcept { return load_; }
+  [[nodiscard]] std::string const& key(std::size_t i) const noexcept { return data_.keys[i]; }
+  [[nodiscard]] std::string const& value(std::size_t i) const noexcept { return data_.values[i]; }
 
   /// With one in flight each call's wait is taken.
   void call_begins() noexcept {
@@ -87,7 +128,15 @@ class run_meter {
   /// A value came for key `i`. For a GET.
   void answered(std::string_view text, std::size_t i) {
     ++numbers_.answers;
-    if (text != value(i)) ++numbers_.wrong;
+    if (text != data_.values[i]) ++numbers_.wrong;
+  }
+  /// A list came for key `i`; `text_of(j)` is its element `j`.
+  template <class TextOf>
+  void answered_list(std::size_t size, std::size_t i, TextOf text_of) {
+    ++numbers_.answers;
+    bool right = size == load_.elements;
+    for (std::size_t j = 0; right && j < size; ++j) right = text_of(j) == data_.values[i * size + j];
+    if (!right) ++numbers_.wrong;
   }
   /// A status line came. For a SET.
   void acknowledged(std::string_view text) {
@@ -107,6 +156,8 @@ class run_meter {
   bool look() noexcept;
   void take_wait();
 
+  load const& load_;
+  contents const& data_;
   sample numbers_;
   bool single_;
   bool over_ = false;

@@ -9,6 +9,7 @@
 #include <hiredis/hiredis.h>
 
 #include "peer.hpp"
+#include "peer_hiredis.hpp"
 
 namespace bench {
 namespace {
@@ -30,17 +31,9 @@ context connect(int port) {
   return c;
 }
 
-void judge(run_meter& meter, operation op, redisReply const* r, std::size_t i) {
+void judge(run_meter& meter, redisReply const* r, std::size_t i) {
   if (r == nullptr) throw std::runtime_error("hiredis: the connection was lost");
-  std::string_view const text(r->str,
-                              r->type == REDIS_REPLY_STRING || r->type == REDIS_REPLY_STATUS ? r->len : 0);
-  if (op == operation::get && r->type == REDIS_REPLY_STRING) {
-    meter.answered(text, i);
-  } else if (op == operation::set && r->type == REDIS_REPLY_STATUS) {
-    meter.acknowledged(text);
-  } else {
-    meter.answered_otherwise();
-  }
+  judge_hiredis(meter, *r, i);
 }
 
 class blocking final : public peer {
@@ -51,13 +44,15 @@ class blocking final : public peer {
     return "redisCommand; a thread and a connection for each command in flight; no time limit";
   }
   /// Hundreds of threads measure the scheduler, not the client.
-  [[nodiscard]] bool takes(cell const& what) const override { return what.in_flight <= 8; }
+  [[nodiscard]] bool takes(cell const& what) const override {
+    return what.in_flight <= 8 && what.of->what != shape::batch;
+  }
 
   sample run(cell const& what, double seconds) override {
     while (connections_.size() < what.in_flight) connections_.push_back(connect(port_));
     if (what.in_flight == 1) {
       run_meter meter(what, seconds);
-      work(*connections_[0], meter, what.op);
+      work(*connections_[0], meter);
       return meter.finish();
     }
     run_meter whole(what, seconds);
@@ -68,7 +63,7 @@ class blocking final : public peer {
       threads.emplace_back([&, i] {
         run_meter meter(what, seconds);
         try {
-          work(*connections_[i], meter, what.op);
+          work(*connections_[i], meter);
         } catch (std::runtime_error const&) {
           meter.failed();
         }
@@ -90,17 +85,21 @@ class blocking final : public peer {
   }
 
  private:
-  static void work(redisContext& c, run_meter& meter, operation op) {
+  static void work(redisContext& c, run_meter& meter) {
+    auto const ask = [&](std::size_t i) {
+      auto const& k = meter.key(i);
+      auto const& v = meter.value(i);
+      switch (meter.of().what) {
+        case shape::set: return redisCommand(&c, "SET %b %b", k.data(), k.size(), v.data(), v.size());
+        case shape::range: return redisCommand(&c, "LRANGE %b 0 -1", k.data(), k.size());
+        default: return redisCommand(&c, "GET %b", k.data(), k.size());
+      }
+    };
     while (!meter.over()) {
       auto const i = meter.next_key();
-      auto const& k = key(i);
-      auto const& v = value(i);
       meter.call_begins();
-      void* answer = op == operation::get
-                         ? redisCommand(&c, "GET %b", k.data(), k.size())
-                         : redisCommand(&c, "SET %b %b", k.data(), k.size(), v.data(), v.size());
-      reply const r(static_cast<redisReply*>(answer));
-      judge(meter, op, r.get(), i);
+      reply const r(static_cast<redisReply*>(ask(i)));
+      judge(meter, r.get(), i);
       meter.call_ends();
     }
   }
@@ -117,53 +116,82 @@ class pipelined final : public peer {
     return "redisAppendCommand and redisGetReply; batches of as many commands as are in flight; no time "
            "limit";
   }
-  [[nodiscard]] bool takes(cell const& what) const override { return what.in_flight > 1; }
+  [[nodiscard]] bool takes(cell const& what) const override {
+    return what.in_flight > 1 || what.of->what == shape::batch;
+  }
 
   sample run(cell const& what, double seconds) override {
-    std::vector<std::size_t> asked(what.in_flight);
+    std::vector<std::size_t> asked(what.in_flight * (what.of->what == shape::batch ? batch_size : 1));
     run_meter meter(what, seconds);
     auto* c = connection_.get();
     for (bool last = false; !last;) {
+      meter.call_begins();
       for (auto& i : asked) {
         last = meter.over() || last;
         i = meter.next_key();
-        auto const& k = key(i);
-        auto const& v = value(i);
-        if (what.op == operation::get) {
-          redisAppendCommand(c, "GET %b", k.data(), k.size());
-        } else {
-          redisAppendCommand(c, "SET %b %b", k.data(), k.size(), v.data(), v.size());
-        }
+        append(c, meter, i);
       }
       for (auto const i : asked) {
         void* answer = nullptr;
         redisGetReply(c, &answer);
         reply const r(static_cast<redisReply*>(answer));
-        judge(meter, what.op, r.get(), i);
+        judge(meter, r.get(), i);
       }
+      meter.call_ends();
     }
     return meter.finish();
   }
 
  private:
+  static void append(redisContext* c, run_meter const& meter, std::size_t i) {
+    auto const& k = meter.key(i);
+    auto const& v = meter.value(i);
+    switch (meter.of().what) {
+      case shape::set: redisAppendCommand(c, "SET %b %b", k.data(), k.size(), v.data(), v.size()); break;
+      case shape::range: redisAppendCommand(c, "LRANGE %b 0 -1", k.data(), k.size()); break;
+      default: redisAppendCommand(c, "GET %b", k.data(), k.size());
+    }
+  }
+
   context connection_;
 };
 
 }  // namespace
+
+void judge_hiredis(run_meter& meter, redisReply const& r, std::size_t i) {
+  auto const text = [](redisReply const& one) { return std::string_view(one.str, one.len); };
+  auto const expected = meter.of().what;
+  if (expected == shape::set && r.type == REDIS_REPLY_STATUS) {
+    meter.acknowledged(text(r));
+  } else if (expected == shape::range && r.type == REDIS_REPLY_ARRAY) {
+    meter.answered_list(r.elements, i, [&](std::size_t j) {
+      auto const& one = *r.element[j];
+      return one.type == REDIS_REPLY_STRING ? text(one) : std::string_view();
+    });
+  } else if ((expected == shape::get || expected == shape::batch) && r.type == REDIS_REPLY_STRING) {
+    meter.answered(text(r), i);
+  } else {
+    meter.answered_otherwise();
+  }
+}
 
 void add_hiredis(peer_list& peers, int port) {
   peers.push_back(std::make_unique<blocking>(port));
   peers.push_back(std::make_unique<pipelined>(port));
 }
 
-void fill(int port) {
+void fill(load const& of, int port) {
   auto const c = connect(port);
-  for (std::size_t i = 0; i < key_count; ++i) {
-    auto const& k = key(i);
-    auto const& v = value(i);
-    reply const r(
-        static_cast<redisReply*>(redisCommand(c.get(), "SET %b %b", k.data(), k.size(), v.data(), v.size())));
-    if (!r || r->type != REDIS_REPLY_STATUS) throw std::runtime_error("the server did not take the keys");
+  auto const& data = contents_of(of);
+  auto const send = [&](char const* name, std::string const& k, std::string const& v) {
+    reply const r(static_cast<redisReply*>(
+        redisCommand(c.get(), "%s %b %b", name, k.data(), k.size(), v.data(), v.size())));
+    if (!r || r->type == REDIS_REPLY_ERROR) throw std::runtime_error("the server did not take the keys");
+  };
+  for (std::size_t i = 0; i < of.keys; ++i) {
+    if (of.elements == 0) send("SET", data.keys[i], data.values[i]);
+    for (std::size_t j = 0; j < of.elements; ++j)
+      send("RPUSH", data.keys[i], data.values[i * of.elements + j]);
   }
 }
 

@@ -8,27 +8,20 @@
 #include <redoubt/client.hpp>
 
 #include "peer.hpp"
+#include "peer_redoubt.hpp"
 
 namespace bench {
 namespace {
 
 namespace asio = boost::asio;
 
-redoubt::client_options options_for(int port) {
-  redoubt::client_options out;
-  out.address.port = static_cast<std::uint16_t>(port);
-  return out;
+void judge(run_meter& meter, redoubt::result<redoubt::reply> const& r, std::size_t i) {
+  judge_redoubt(meter, r, i);
 }
-
-void judge(run_meter& meter, operation op, redoubt::result<redoubt::reply> const& r, std::size_t i) {
-  if (!r) {
-    meter.failed();
-  } else if (op == operation::get && r->is_string()) {
-    meter.answered(r->as_string(), i);
-  } else if (op == operation::set && r->is_status()) {
-    meter.acknowledged(r->as_string());
-  } else {
-    meter.answered_otherwise();
+void judge(run_meter& meter, redoubt::replies const& all, std::size_t first) {
+  for (auto const& one : all) {
+    judge_redoubt(meter, one, first);
+    if (++first == meter.of().keys) first = 0;
   }
 }
 
@@ -53,7 +46,6 @@ class redoubt_peer : public peer {
   sample run(cell const& what, double seconds) final {
     run_meter meter(what, seconds);
     meter_ = &meter;
-    op_ = what.op;
     open_ = what.in_flight;
     context_.restart();
     for (std::size_t i = 0; i < what.in_flight; ++i) begin();
@@ -65,12 +57,15 @@ class redoubt_peer : public peer {
   virtual void begin() = 0;
 
   [[nodiscard]] run_meter& meter() const noexcept { return *meter_; }
-  [[nodiscard]] operation op() const noexcept { return op_; }
   [[nodiscard]] redoubt::client& client() noexcept { return client_; }
   [[nodiscard]] asio::io_context& context() noexcept { return context_; }
-  [[nodiscard]] redoubt::command command_for(std::size_t i) const {
-    return op_ == operation::get ? redoubt::command("GET", key(i))
-                                 : redoubt::command("SET", key(i), value(i));
+  [[nodiscard]] bool batches() const noexcept { return meter_->of().what == shape::batch; }
+  /// The commands from key `first` on.
+  [[nodiscard]] redoubt::pipeline batch_for(std::size_t first) {
+    redoubt::pipeline out;
+    out.add(command_for(*meter_, first));
+    while (out.size() < batch_size) out.add(command_for(*meter_, meter_->next_key()));
+    return out;
   }
   void end() {
     if (--open_ == 0) context_.stop();
@@ -81,7 +76,6 @@ class redoubt_peer : public peer {
   redoubt::client client_;
   bool connected_ = false;
   run_meter* meter_ = nullptr;
-  operation op_ = operation::get;
   std::size_t open_ = 0;
 };
 
@@ -97,12 +91,17 @@ class callbacks final : public redoubt_peer {
   void begin() override {
     auto const i = meter().next_key();
     meter().call_begins();
-    client().async_call(command_for(i), {}, [this, i](redoubt::result<redoubt::reply> r) {
+    auto done = [this, i](auto r) {
       meter().call_ends();
-      judge(meter(), op(), r, i);
+      judge(meter(), r, i);
       if (meter().over()) return end();
       begin();
-    });
+    };
+    if (batches()) {
+      client().async_pipeline(batch_for(i), {}, std::move(done));
+    } else {
+      client().async_call(command_for(meter(), i), {}, std::move(done));
+    }
   }
 };
 
@@ -121,15 +120,51 @@ class coroutines final : public redoubt_peer {
     while (!meter().over()) {
       auto const i = meter().next_key();
       meter().call_begins();
-      auto const r = co_await client().async_call(command_for(i));
+      if (batches()) {
+        auto const all = co_await client().async_pipeline(batch_for(i));
+        meter().call_ends();
+        judge(meter(), all, i);
+        continue;
+      }
+      auto const r = co_await client().async_call(command_for(meter(), i));
       meter().call_ends();
-      judge(meter(), op(), r, i);
+      judge_redoubt(meter(), r, i);
     }
     end();
   }
 };
 
 }  // namespace
+
+redoubt::client_options options_for(int port) {
+  redoubt::client_options out;
+  out.address.port = static_cast<std::uint16_t>(port);
+  return out;
+}
+
+redoubt::command command_for(run_meter const& meter, std::size_t i) {
+  switch (meter.of().what) {
+    case shape::set: return redoubt::command("SET", meter.key(i), meter.value(i));
+    case shape::range: return redoubt::command("LRANGE", meter.key(i), 0, -1);
+    default: return redoubt::command("GET", meter.key(i));
+  }
+}
+
+void judge_redoubt(run_meter& meter, redoubt::result<redoubt::reply> const& r, std::size_t i) {
+  auto const expected = meter.of().what;
+  if (!r) {
+    meter.failed();
+  } else if (expected == shape::set && r->is_status()) {
+    meter.acknowledged(r->as_string());
+  } else if (expected == shape::range && r->is_array()) {
+    auto const& elements = r->as_array();
+    meter.answered_list(elements.size(), i, [&](std::size_t j) { return elements[j].as_string(); });
+  } else if ((expected == shape::get || expected == shape::batch) && r->is_string()) {
+    meter.answered(r->as_string(), i);
+  } else {
+    meter.answered_otherwise();
+  }
+}
 
 void add_redoubt(peer_list& peers, int port) {
   peers.push_back(std::make_unique<callbacks>(port));

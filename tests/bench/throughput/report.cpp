@@ -2,6 +2,7 @@
 #include "report.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -10,8 +11,16 @@
 namespace bench {
 namespace {
 
-constexpr std::string_view pipelined = "hiredis-pipelined";
-constexpr std::string_view asynchronous = "hiredis-async";
+/// Whom the others are compared with, and what stands above that column.
+struct reference {
+  std::string_view peer;
+  std::string_view title;
+};
+constexpr std::array references = {
+    reference{"hiredis-blocking", "x block"},  reference{"hiredis-pipelined", "x pipe"},
+    reference{"hiredis-async", "x async"},     reference{"redis-benchmark", "x r-bench"},
+    reference{"hiredis-8-threads", "x 8 thr"}, reference{"redoubt", "x redoubt"},
+};
 
 double quantile(std::vector<float>& values, double q) {
   if (values.empty()) return 0;
@@ -62,8 +71,6 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-std::string_view to_string(operation op) noexcept { return op == operation::get ? "GET" : "SET"; }
-
 void line::add(sample s) {
   auto const ops = static_cast<double>(std::max<std::uint64_t>(s.answers, 1));
   ops_per_s.push_back(static_cast<double>(s.answers) / s.seconds);
@@ -86,7 +93,7 @@ line& report::at(cell const& what, std::string_view peer) {
 
 line const* report::find(cell const& what, std::string_view peer) const {
   for (auto const& one : lines) {
-    if (one.what.op == what.op && one.what.in_flight == what.in_flight && one.peer == peer) return &one;
+    if (one.what == what && one.peer == peer) return &one;
   }
   return nullptr;
 }
@@ -110,19 +117,26 @@ std::string report::head() const {
 }
 
 std::string report::table() const {
-  std::string out = fmt::format("{:<4} {:>9}  {:<19}{:>10}{:>13}{:>9}{:>10}{:>10}{:>9}{:>9}{:>8}{:>8}\n", "",
-                                "in flight", "client", "ops/s", "x pipelined", "x async", "CPU us/op",
-                                "allocs/op", "p50 us", "p99 us", "wrong", "failed");
+  std::vector<reference> columns;
+  for (auto const& one : references) {
+    auto const is = [&](line const& l) { return l.peer == one.peer; };
+    if (std::any_of(lines.begin(), lines.end(), is)) columns.push_back(one);
+  }
+  auto out = fmt::format("{:<10}{:>9}  {:<19}{:>10}", "", "in flight", "client", "ops/s");
+  for (auto const& one : columns) out += fmt::format("{:>10}", one.title);
+  out += fmt::format("{:>11}{:>10}{:>9}{:>9}{:>7}{:>7}\n", "CPU us/op", "allocs/op", "p50 us", "p99 us",
+                     "wrong", "failed");
   cell const* before = nullptr;
   for (auto const& one : lines) {
-    if (before && (before->op != one.what.op || before->in_flight != one.what.in_flight)) out += '\n';
+    if (before && *before != one.what) out += '\n';
     before = &one.what;
     auto const allocations = counts_allocations() ? if_any(one.allocations_per_op) : std::nullopt;
-    out += fmt::format("{:<4} {:>9}  {:<19}{:>10.0f}{:>13}{:>9}{:>10.2f}{:>10}{:>9}{:>9}{:>8}{:>8}\n",
-                       to_string(one.what.op), one.what.in_flight, one.peer, median(one.ops_per_s),
-                       number(ratio(one, pipelined), 2), number(ratio(one, asynchronous), 2),
-                       median(one.cpu_us_per_op), number(allocations, 2), number(if_any(one.p50_us), 1),
-                       number(if_any(one.p99_us), 1), one.wrong, one.failed);
+    out += fmt::format("{:<10}{:>9}  {:<19}{:>10.0f}", one.what.of->name, one.what.in_flight, one.peer,
+                       median(one.ops_per_s));
+    for (auto const& other : columns) out += fmt::format("{:>10}", number(ratio(one, other.peer), 2));
+    out += fmt::format("{:>11.2f}{:>10}{:>9}{:>9}{:>7}{:>7}\n", median(one.cpu_us_per_op),
+                       number(allocations, 2), number(if_any(one.p50_us), 1), number(if_any(one.p99_us), 1),
+                       one.wrong, one.failed);
   }
   return out;
 }
@@ -134,18 +148,21 @@ std::string report::json() const {
   bool first = true;
   for (auto const& one : lines) {
     auto const allocations = counts_allocations() ? if_any(one.allocations_per_op) : std::nullopt;
+    std::string ratios;
+    for (auto const& other : references) {
+      if (auto const n = ratio(one, other.peer)) {
+        ratios += fmt::format("{}\"{}\": {:.4f}", ratios.empty() ? "" : ", ", other.peer, *n);
+      }
+    }
     out += first ? "\n  " : ",\n  ";
     first = false;
-    out += fmt::format("{{\"operation\": \"{}\", \"in_flight\": {}, \"client\": \"{}\", \"ops_per_s\": "
-                       "{:.0f}, \"x_pipelined\": {}, "
-                       "\"x_async\": {}, \"cpu_us_per_op\": {:.4f}, \"allocations_per_op\": {}, \"p50_us\": "
-                       "{}, \"p99_us\": {}, "
-                       "\"answers\": {}, \"wrong\": {}, \"failed\": {}, \"rounds_ops_per_s\": {}}}",
-                       to_string(one.what.op), one.what.in_flight, one.peer, median(one.ops_per_s),
-                       value_or_null(ratio(one, pipelined)), value_or_null(ratio(one, asynchronous)),
-                       median(one.cpu_us_per_op), value_or_null(allocations),
-                       value_or_null(if_any(one.p50_us)), value_or_null(if_any(one.p99_us)), one.answers,
-                       one.wrong, one.failed, list(one.ops_per_s));
+    out += fmt::format(
+        "{{\"load\": \"{}\", \"in_flight\": {}, \"client\": \"{}\", \"ops_per_s\": {:.0f}, "
+        "\"times\": {{{}}}, \"cpu_us_per_op\": {:.4f}, \"allocations_per_op\": {}, \"p50_us\": {}, "
+        "\"p99_us\": {}, \"answers\": {}, \"wrong\": {}, \"failed\": {}, \"rounds_ops_per_s\": {}}}",
+        one.what.of->name, one.what.in_flight, one.peer, median(one.ops_per_s), ratios,
+        median(one.cpu_us_per_op), value_or_null(allocations), value_or_null(if_any(one.p50_us)),
+        value_or_null(if_any(one.p99_us)), one.answers, one.wrong, one.failed, list(one.ops_per_s));
   }
   return out + "\n ]}\n";
 }

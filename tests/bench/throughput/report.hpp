@@ -50,6 +50,5 @@ struct report {
 };
 
 [[nodiscard]] double median(std::vector<double> values);
-[[nodiscard]] std::string_view to_string(operation op) noexcept;
 
 }  // namespace bench
