@@ -17,7 +17,7 @@ Tiers (default: all): ${TIERS[*]}
   -j N             N compilers and tests at a time
   -h, --help       this text
 
-Usage: tests/run.sh mutation [NAME]...    injects bugs and demands that a test catches each (tests/mutation/run.sh)
+Usage: tests/run.sh mutation [--minutes N] [NAME]...    injects bugs and demands that a test catches each (tests/mutation/run.sh)
 
 Examples: tests/run.sh fsm    tests/run.sh --filter breaker    tests/run.sh --preset tsan net sim redis
 The build is kept in .build/<preset>. REDOUBT_SKIP_INSTALL=1 never installs packages.

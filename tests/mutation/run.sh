@@ -3,6 +3,7 @@
 #
 #   tests/mutation/run.sh [NAME]...    all mutations, or those named (without .mutation)
 #   tests/mutation/run.sh --list       what there is
+#   tests/mutation/run.sh --minutes N [NAME]...    begins none after N minutes; each commit begins with another one
 #
 # A mutation is a file mutations/NAME.mutation:
 #
@@ -34,6 +35,12 @@ LIMIT=120 # seconds for one program; a mutant that hangs is caught
 if [ "${1:-}" = --list ]; then
   for m in "$MUTATIONS"/*.mutation; do printf '%-34s %s\n' "$(basename "$m" .mutation)" "$(head -n 1 "$m")"; done
   exit 0
+fi
+MINUTES=0
+if [ "${1:-}" = --minutes ]; then
+  [[ "${2:-}" =~ ^[1-9][0-9]*$ ]] || fail "--minutes needs a number of at least 1"
+  MINUTES=$2
+  shift 2
 fi
 NAMES=("$@")
 if [ ${#NAMES[@]} -eq 0 ]; then
@@ -113,12 +120,21 @@ done
 
 survivors=()
 broken=()
-say "Trying ${#NAMES[@]} mutations"
+all=${#NAMES[@]}
+if [ "$MINUTES" -gt 0 ]; then
+  first=$((16#$(git rev-parse --short=7 HEAD | cut -c1-7) % all))
+  NAMES=("${NAMES[@]:first}" "${NAMES[@]:0:first}")
+fi
+say "Trying $all mutations"
+trying=$SECONDS
+tried=0
 for name in "${NAMES[@]}"; do
   spec=$MUTATIONS/$name.mutation
   file=$(sed -n 's/^file: //p' "$spec")
   begun=$SECONDS
   verdict=""
+  if [ "$MINUTES" -gt 0 ] && [ $((begun - trying)) -ge $((MINUTES * 60)) ]; then break; fi
+  tried=$((tried + 1))
   if ! mutate "$spec"; then
     broken+=("$name")
     continue
@@ -148,7 +164,8 @@ for name in "${NAMES[@]}"; do
 done
 
 echo
-echo "$((${#NAMES[@]} - ${#survivors[@]} - ${#broken[@]})) of ${#NAMES[@]} mutations are caught ($SECONDS s)."
+echo "$((tried - ${#survivors[@]} - ${#broken[@]})) of $tried mutations are caught ($SECONDS s)."
+if [ "$tried" -lt "$all" ]; then echo "$((all - tried)) were left for another run: their time was up."; fi
 if [ ${#broken[@]} -gt 0 ]; then printf 'Does not fit the code any more, see above: %s\n' "${broken[@]}" >&2; fi
 for name in "${survivors[@]}"; do printf 'No test notices: %s: %s\n' "$name" "$(head -n 1 "$MUTATIONS/$name.mutation")" >&2; done
 [ $((${#survivors[@]} + ${#broken[@]})) -eq 0 ]
