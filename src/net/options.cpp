@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <redoubt/resp/reader.hpp>
 
 namespace redoubt {
 namespace {
@@ -29,11 +30,16 @@ result<void> within(std::string_view field, duration value, duration low, durati
   return wrong(fmt::format("{} = {} us is not in {} .. {} us", field, us(value), us(low), us(high)));
 }
 
-bool has_control(std::string_view text) noexcept {
-  for (char const c : text) {
-    if (static_cast<unsigned char>(c) < ' ' || c == 127) return true;
+/// Fails for a control character. It is named with its place; the text is not shown, because what is put into
+/// the wrong field may be a URL with a password.
+result<void> without_control(std::string_view field, std::string_view text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    auto const c = static_cast<unsigned char>(text[i]);
+    if (c < ' ' || c == 127) {
+      return wrong(fmt::format("{} contains the control character 0x{:02x} at position {}", field, c, i));
+    }
   }
-  return false;
+  return {};
 }
 
 bool printable_word(std::string_view text) noexcept {
@@ -53,8 +59,7 @@ result<void> check_tls(client_options const& o) {
     if (t.certificate_file.empty() && !t.key_password.empty()) {
       return wrong("tls.key_password is set without tls.certificate_file");
     }
-    if (t.server_name.find('\0') != std::string::npos) return wrong("tls.server_name contains a zero byte");
-    return {};
+    return without_control("tls.server_name", t.server_name);
   }
   std::pair<std::string_view, bool> const fields[] = {
       {"server_name", !t.server_name.empty()},
@@ -103,17 +108,19 @@ result<void> check(client_options const& o) {
     return wrong("login.user is set without login.password");
   }
   if (!printable_word(o.login.client_name)) {
-    return wrong("login.client_name must be printable ASCII without spaces");
+    return wrong(fmt::format("login.client_name = \"{}\" must be printable ASCII without spaces",
+                             escaped(o.login.client_name, 64)));
   }
   if (o.credentials && !o.login.password.empty()) {
     return wrong("login.password is set, in the URL perhaps, beside credentials");
   }
   if (auto const ok = check_tls(o); !ok) return ok;
-  if (o.address.unix_path.size() > 107) return wrong("address.unix_path is longer than 107 bytes");
+  if (auto const n = o.address.unix_path.size(); n > 107) {
+    return wrong(fmt::format("address.unix_path has {} bytes, a unix socket's has at most 107", n));
+  }
   // The endpoint stands in every failure's sentence, and so in logs.
-  if (has_control(o.address.unix_path)) return wrong("address.unix_path contains a control character");
-  if (has_control(o.address.host)) return wrong("address.host contains a control character");
-  return {};
+  if (auto const ok = without_control("address.unix_path", o.address.unix_path); !ok) return ok;
+  return without_control("address.host", o.address.host);
 }
 
 }  // namespace

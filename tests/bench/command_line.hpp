@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -51,6 +52,14 @@ inline std::vector<std::string> split(std::string_view text) {
     text.remove_prefix(std::min(comma + 1, text.size()));
   }
   return out;
+}
+
+/// Writes `text` to the file; nothing when `path` is empty.
+inline void write_file(std::string const& path, std::string_view text) {
+  if (path.empty()) return;
+  std::ofstream file(path);
+  file << text;
+  if (!file.flush()) throw std::runtime_error("cannot write " + path);
 }
 
 /// The main function of a program: gives `run` the options and returns its status; 2 when it throws.

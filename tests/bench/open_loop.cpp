@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstdio>
 #include <deque>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -181,11 +180,7 @@ int run(settings chosen) {
                     m(one.longest), ratio(one.p99, base.p99), one.answers, one.wrong, one.failed);
     good = good && one.wrong == 0 && one.answers > 0;
   }
-  if (!chosen.json.empty()) {
-    std::ofstream file(chosen.json);
-    file << json << "]\n";
-    if (!file.flush()) throw std::runtime_error("cannot write " + chosen.json);
-  }
+  bench::write_file(chosen.json, json + "]\n");
   return good ? 0 : 1;
 }
 

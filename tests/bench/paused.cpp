@@ -245,11 +245,7 @@ int run(settings const& chosen) {
   fmt::print("{:<12}{:>10}{:>10}{:>14}{:>10}{:>10}{:>15}{:>18}{:>7}{:>7}\n{}", "calls/s", "calls", "rejected",
              "longest/limit", "worst", "grown MB", "CPU us/reject", "first success ms", "wrong", "lost",
              rows);
-  if (!chosen.json.empty()) {
-    std::ofstream file(chosen.json);
-    file << json << "]\n";
-    if (!file.flush()) throw std::runtime_error("cannot write " + chosen.json);
-  }
+  bench::write_file(chosen.json, json + "]\n");
   return good ? 0 : 1;
 }
 

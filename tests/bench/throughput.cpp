@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
-#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -87,8 +86,6 @@ bench::peer_list peers_for(settings const& chosen, int port) {
   bench::add_redoubt(all, port);
   bench::add_hiredis(all, port);
   bench::add_hiredis_async(all, port);
-  bench::add_boost_redis(all, port);
-  bench::add_redis_plus_plus(all, port);
   bench::add_redis_benchmark(all, port);
   bench::add_threads(all, port);
   if (chosen.clients.empty()) return all;
@@ -149,11 +146,7 @@ int main(int argc, char** argv) {
     auto const measured = run(chosen);
     fmt::print("{}\n{}", measured.head(), measured.table());
     if (!bench::counts_allocations()) fmt::print("\nAllocations are not counted in this build.\n");
-    if (!chosen.json.empty()) {
-      std::ofstream file(chosen.json);
-      file << measured.json();
-      if (!file.flush()) throw std::runtime_error("cannot write " + chosen.json);
-    }
+    bench::write_file(chosen.json, measured.json());
     std::uint64_t wrong = 0;
     std::uint64_t answers = 0;
     for (auto const& one : measured.lines) wrong += one.wrong, answers += one.answers;

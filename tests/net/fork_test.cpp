@@ -2,14 +2,12 @@
 //
 // C77: a client belongs to the process that made it. A child says so and leaves the parent's connection
 // alone.
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <memory>
 #include <vector>
 
 #include <redoubt/testing/fault_proxy.hpp>
 
+#include "forked.hpp"
 #include "net_rig.hpp"
 
 namespace {
@@ -53,18 +51,6 @@ struct parent : ::testing::Test {
     }
   }
 
-  /// Runs `child` in a child process; its exit code.
-  template <class Child>
-  int fork_and(Child child) {
-    io->notify_fork(asio::execution_context::fork_prepare);
-    auto const pid = ::fork();
-    if (pid == 0) ::_exit(child());
-    io->notify_fork(asio::execution_context::fork_parent);
-    int status = -1;
-    EXPECT_EQ(::waitpid(pid, &status, 0), pid);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + status;
-  }
-
   void expect_unharmed() {
     EXPECT_EQ(proxy.counters().bytes_to_server, bytes) << "the child wrote";
     EXPECT_EQ(results.size(), 0U);
@@ -92,7 +78,7 @@ struct parent : ::testing::Test {
 };
 
 TEST_F(parent, C77_a_child_that_uses_the_client_is_told_and_the_parent_is_unharmed) {
-  auto const code = fork_and([this] {
+  auto const code = fork_and(*io, [this] {
     io->notify_fork(asio::execution_context::fork_child);
     std::optional<result<reply>> got;
     redis->async_call(command("SET", "child", "1"), {}, [&](result<reply> r) { got = std::move(r); });
@@ -112,18 +98,19 @@ TEST_F(parent, C77_a_child_that_uses_the_client_is_told_and_the_parent_is_unharm
 }
 
 TEST_F(parent, C77_a_child_that_only_exits_through_destructors_says_nothing_to_the_server) {
-  EXPECT_EQ(fork_and([this] {
-              redis->async_call(command("SET", "child", "1"), {}, [](result<reply>) {});
-              redis.reset();
-              io.reset();
-              return 0;
-            }),
+  EXPECT_EQ(fork_and(*io,
+                     [this] {
+                       redis->async_call(command("SET", "child", "1"), {}, [](result<reply>) {});
+                       redis.reset();
+                       io.reset();
+                       return 0;
+                     }),
             0);
   expect_unharmed();
 }
 
 TEST_F(parent, C77_a_child_makes_a_client_of_its_own) {
-  auto const code = fork_and([this] {
+  auto const code = fork_and(*io, [this] {
     asio::io_context own;
     client mine(own, patient({.address = {.port = server.port()}}));
     std::optional<result<reply>> got;

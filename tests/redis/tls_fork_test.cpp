@@ -2,14 +2,12 @@
 //
 // C77 over TLS: a child that was forked says nothing on the parent's connection, not even TLS' own goodbye,
 // which would end it for both.
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <memory>
 #include <optional>
 
 #include <redoubt/testing/fault_proxy.hpp>
 
+#include "forked.hpp"
 #include "tls_rig.hpp"
 
 namespace {
@@ -37,18 +35,6 @@ struct tls_parent : ::testing::Test {
     return std::move(got.value());
   }
 
-  /// Runs `child` in a child process; its exit code.
-  template <class Child>
-  int fork_and(Child child) {
-    io->notify_fork(asio::execution_context::fork_prepare);
-    auto const pid = ::fork();
-    if (pid == 0) ::_exit(child());
-    io->notify_fork(asio::execution_context::fork_parent);
-    int status = -1;
-    EXPECT_EQ(::waitpid(pid, &status, 0), pid);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + status;
-  }
-
   void expect_unharmed() {
     EXPECT_EQ(proxy.counters().bytes_to_server, bytes) << "the child wrote";
     for (int i = 0; i < 3; ++i) {
@@ -69,7 +55,7 @@ struct tls_parent : ::testing::Test {
 };
 
 TEST_F(tls_parent, C77_a_child_that_uses_the_client_is_told_and_the_parent_is_unharmed) {
-  auto const code = fork_and([this] {
+  auto const code = fork_and(*io, [this] {
     io->notify_fork(asio::execution_context::fork_child);
     auto const got = ask(command("SET", "owner", "child"));
     if (got || got.error().code != errc::forked || got.error().effect != effect::none) return 1;
@@ -82,12 +68,13 @@ TEST_F(tls_parent, C77_a_child_that_uses_the_client_is_told_and_the_parent_is_un
 }
 
 TEST_F(tls_parent, C77_a_child_that_only_exits_through_destructors_says_nothing_to_the_server) {
-  EXPECT_EQ(fork_and([this] {
-              redis->async_call(command("SET", "owner", "child"), {}, [](result<reply>) {});
-              redis.reset();
-              io.reset();
-              return 0;
-            }),
+  EXPECT_EQ(fork_and(*io,
+                     [this] {
+                       redis->async_call(command("SET", "owner", "child"), {}, [](result<reply>) {});
+                       redis.reset();
+                       io.reset();
+                       return 0;
+                     }),
             0);
   expect_unharmed();
 }

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <redoubt/client.hpp>
+#include <redoubt/testing/recorder.hpp>
 #include <redoubt/testing/world.hpp>
 
 namespace {
@@ -57,6 +58,29 @@ TEST(world_client, answers_in_virtual_time) {
   }(redis));
   ASSERT_TRUE(got.has_value()) << got.error();
   EXPECT_EQ(got->as_string(), "v");
+}
+
+TEST(world_client, C29_tells_a_sink_that_asks_of_every_call_and_no_other) {
+  for (bool const asks : {false, true}) {
+    redoubt::testing::recorder events(100, asks);
+    world w(1);
+    auto options = plain();
+    options.events = &events;
+    client redis(w.get_executor(), options);
+    EXPECT_TRUE(ping(w, redis));
+    w.redis().pause();
+    EXPECT_FALSE(ping(w, redis));
+    EXPECT_EQ(events.count(event_kind::ready), 1u);
+    EXPECT_EQ(events.count(event_kind::call_sent), asks ? 2u : 0u);
+    EXPECT_EQ(events.count(event_kind::call_finished), asks ? 2u : 0u);
+    if (!asks) continue;
+    auto const last = events.last(event_kind::call_finished);
+    ASSERT_TRUE(last && last->cause && last->call);
+    EXPECT_EQ(last->cause->code, errc::deadline_exceeded);
+    EXPECT_EQ(last->call->command.view(), "PING");
+    EXPECT_EQ(last->call->elapsed, last->cause->elapsed);
+    EXPECT_GE(last->call->times.of(phase::read), 99ms);
+  }
 }
 
 asio::awaitable<int> late_answer() {

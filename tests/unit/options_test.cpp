@@ -10,6 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include <redoubt/resp/reader.hpp>
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -43,12 +45,17 @@ struct nobody final : redoubt::credentials_provider {
 struct bad {
   std::string_view field;  ///< What the message must name.
   std::function<void(client_options&)> set;
+  std::string value{};  ///< What it must show of the value; nothing of what may be a secret.
 };
 
 std::vector<bad> bad_options() {
   std::vector<bad> out;
   auto const time = [&out](std::string_view field, auto where, std::vector<duration> values) {
-    for (auto const v : values) out.push_back({field, [where, v](client_options& o) { where(o) = v; }});
+    for (auto const v : values) {
+      auto const us = std::chrono::duration_cast<std::chrono::microseconds>(v).count();
+      out.push_back(
+          {field, [where, v](client_options& o) { where(o) = v; }, " = " + std::to_string(us) + " us"});
+    }
   };
   std::vector<duration> const not_times{
       0ns, -1ns, -1ms, -1h, 1ns, 999ns, 1h + 1ns, 1000h, duration::min(), duration::max()};
@@ -71,7 +78,8 @@ std::vector<bad> bad_options() {
   auto const number = [&out](std::string_view field, auto where, std::vector<std::size_t> values) {
     using type = std::remove_reference_t<decltype(where(std::declval<client_options&>()))>;
     for (auto const v : values) {
-      out.push_back({field, [where, v](client_options& o) { where(o) = static_cast<type>(v); }});
+      out.push_back({field, [where, v](client_options& o) { where(o) = static_cast<type>(v); },
+                     " = " + std::to_string(static_cast<type>(v)) + " is"});
     }
   };
   constexpr auto most = std::numeric_limits<std::size_t>::max();
@@ -95,13 +103,16 @@ std::vector<bad> bad_options() {
                    o.login.password.clear();
                  }});
   for (auto const* name : {"a b", "a\nb", "a\r", "\x7f", "\xc3\xa4", " "}) {
-    out.push_back({"login.client_name", [name](client_options& o) { o.login.client_name = name; }});
+    out.push_back({"login.client_name", [name](client_options& o) { o.login.client_name = name; },
+                   " = \"" + redoubt::escaped(name, 64) + "\""});
   }
-  out.push_back(
-      {"address.unix_path", [](client_options& o) { o.address.unix_path = std::string(108, 'x'); }});
-  out.push_back(
-      {"address.unix_path", [](client_options& o) { o.address.unix_path = std::string("/a\0b", 4); }});
-  out.push_back({"address.host", [](client_options& o) { o.address.host = std::string("h\0x", 3); }});
+  out.push_back({"address.unix_path", [](client_options& o) { o.address.unix_path = std::string(108, 'x'); },
+                 "108 bytes"});
+  out.push_back({"address.unix_path",
+                 [](client_options& o) { o.address.unix_path = std::string("/a\0b", 4); },
+                 "0x00 at position 2"});
+  out.push_back({"address.host", [](client_options& o) { o.address.host = std::string("h\0x", 3); },
+                 "0x00 at position 1"});
   for (auto const* text : {"h\nlost: ok", "h\r", "h\x1b[2J", "h\x7f"}) {
     out.push_back({"address.host", [text](client_options& o) { o.address.host = text; }});
     out.push_back({"address.unix_path", [text](client_options& o) { o.address.unix_path = text; }});
@@ -148,6 +159,8 @@ TEST(options, C71_the_bad_field_is_named_and_no_secret_is_shown) {
     EXPECT_EQ(v.error().group(), redoubt::failure_class::misconfigured);
     EXPECT_NE(v.error().detail->note.find(all[i].field), std::string::npos)
         << i << ": " << all[i].field << " gave: " << v.error().detail->note;
+    EXPECT_NE(v.error().detail->note.find(all[i].value), std::string::npos)
+        << i << ": " << all[i].value << " is not in: " << v.error().detail->note;
     EXPECT_EQ(v.error().message().find("S3cr3t"), std::string::npos) << v.error().message();
     EXPECT_FALSE(o.resolved()) << i;
   }

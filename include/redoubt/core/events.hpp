@@ -39,7 +39,7 @@ enum class event_kind : std::uint8_t {
 
 /// One call, for `call_sent` and `call_finished`: for traces and histograms.
 struct call_report {
-  /// The command's name, without arguments; of a pipeline `PIPELINE`, of a transaction `MULTI`.
+  /// The command's name, without arguments; of a pipeline its first command's, of a transaction `MULTI`.
   command_name command{};
   /// Since the call was made.
   duration elapsed{};

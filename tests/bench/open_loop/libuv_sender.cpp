@@ -1,43 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 #include "libuv_sender.hpp"
 
-#include <stdexcept>
-
 #if defined(REDOUBT_BENCH_LIBUV) && __has_include(<hiredis/adapters/libuv.h>)
 
-#include <uv.h>
-
-#include <hiredis/async.h>
-#include <hiredis/hiredis.h>
-
-#include <hiredis/adapters/libuv.h>
+#include "throughput/libuv_connection.hpp"
 
 namespace bench {
 namespace {
 
-class libuv_sender final : public sender {
+class libuv_sender final : public sender, private libuv_connection {
  public:
-  explicit libuv_sender(int port) {
-    uv_loop_init(&loop_);
-    connection_ = redisAsyncConnect("127.0.0.1", port);
-    if (connection_ == nullptr || connection_->err != 0) throw std::runtime_error("hiredis: cannot connect");
-    connection_->data = this;
-    redisLibuvAttach(connection_, &loop_);
-    redisAsyncSetConnectCallback(connection_, [](redisAsyncContext const* c, int status) {
-      static_cast<libuv_sender*>(c->data)->connected_ = status == REDIS_OK;
-      uv_stop(&static_cast<libuv_sender*>(c->data)->loop_);
-    });
-    redisAsyncSetDisconnectCallback(connection_, [](redisAsyncContext const* c, int) {
-      static_cast<libuv_sender*>(c->data)->connection_ = nullptr;
-    });
-    uv_run(&loop_, UV_RUN_DEFAULT);
-    if (!connected_) throw std::runtime_error("hiredis: cannot connect");
-  }
-  ~libuv_sender() override {
-    if (connection_ != nullptr) redisAsyncFree(connection_);
-    uv_run(&loop_, UV_RUN_DEFAULT);
-    uv_loop_close(&loop_);
-  }
+  explicit libuv_sender(int port) : libuv_connection(port) {}
 
   [[nodiscard]] std::string_view name() const override { return "hiredis-async"; }
   void send(std::size_t i, arrivals& into) override {
@@ -51,15 +24,13 @@ class libuv_sender final : public sender {
 
  private:
   static void on_reply(redisAsyncContext* c, void* answer, void* number) {
-    auto& into = *static_cast<libuv_sender*>(c->data)->into_;
+    auto* const self = static_cast<libuv_sender*>(static_cast<libuv_connection*>(c->data));
+    auto& into = *self->into_;
     auto const i = reinterpret_cast<std::size_t>(number);
     auto const* const r = static_cast<redisReply const*>(answer);
     r && r->type == REDIS_REPLY_STRING ? into.answered(i, {r->str, r->len}) : into.failed(i);
   }
 
-  uv_loop_t loop_{};
-  redisAsyncContext* connection_ = nullptr;
-  bool connected_ = false;
   arrivals* into_ = nullptr;
 };
 

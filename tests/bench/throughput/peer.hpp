@@ -80,11 +80,8 @@ using peer_list = std::vector<std::unique_ptr<peer>>;
 void add_redoubt(peer_list& peers, int port);
 void add_hiredis(peer_list& peers, int port);
 void add_hiredis_async(peer_list& peers, int port);
-
 void add_redis_benchmark(peer_list& peers, int port);
 void add_threads(peer_list& peers, int port);
-void add_boost_redis(peer_list& peers, int port);
-void add_redis_plus_plus(peer_list& peers, int port);
 
 /// Writes every key of a load once, so that every question has an answer.
 void fill(load const& of, int port);

@@ -6,39 +6,14 @@
 
 #if defined(REDOUBT_BENCH_LIBUV) && __has_include(<hiredis/adapters/libuv.h>)
 
-#include <uv.h>
-
-#include <hiredis/async.h>
-#include <hiredis/hiredis.h>
-
-#include <hiredis/adapters/libuv.h>
+#include "libuv_connection.hpp"
 
 namespace bench {
 namespace {
 
-class over_libuv final : public peer {
+class over_libuv final : public peer, private libuv_connection {
  public:
-  explicit over_libuv(int port) {
-    uv_loop_init(&loop_);
-    connection_ = redisAsyncConnect("127.0.0.1", port);
-    if (connection_ == nullptr || connection_->err != 0) throw std::runtime_error("hiredis: cannot connect");
-    connection_->data = this;
-    redisLibuvAttach(connection_, &loop_);
-    redisAsyncSetConnectCallback(connection_, [](redisAsyncContext const* c, int status) {
-      static_cast<over_libuv*>(c->data)->connected_ = status == REDIS_OK;
-      uv_stop(&static_cast<over_libuv*>(c->data)->loop_);
-    });
-    redisAsyncSetDisconnectCallback(connection_, [](redisAsyncContext const* c, int) {
-      static_cast<over_libuv*>(c->data)->connection_ = nullptr;
-    });
-    uv_run(&loop_, UV_RUN_DEFAULT);
-    if (!connected_) throw std::runtime_error("hiredis: cannot connect");
-  }
-  ~over_libuv() override {
-    if (connection_ != nullptr) redisAsyncFree(connection_);
-    uv_run(&loop_, UV_RUN_DEFAULT);
-    uv_loop_close(&loop_);
-  }
+  explicit over_libuv(int port) : libuv_connection(port) {}
 
   [[nodiscard]] std::string_view name() const override { return "hiredis-async"; }
   [[nodiscard]] std::string_view about() const override {
@@ -125,9 +100,6 @@ class over_libuv final : public peer {
     }
   };
 
-  uv_loop_t loop_{};
-  redisAsyncContext* connection_ = nullptr;
-  bool connected_ = false;
   run_meter* meter_ = nullptr;
   std::size_t open_ = 0;
 };
