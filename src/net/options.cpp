@@ -4,7 +4,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <redoubt/resp/reader.hpp>
 
 namespace redoubt {
 namespace {
@@ -30,23 +29,24 @@ result<void> within(std::string_view field, duration value, duration low, durati
   return wrong(fmt::format("{} = {} us is not in {} .. {} us", field, us(value), us(low), us(high)));
 }
 
-/// Fails for a control character. It is named with its place; the text is not shown, because what is put into
-/// the wrong field may be a URL with a password.
-result<void> without_control(std::string_view field, std::string_view text) {
+struct text_rule {
+  bool (*breaks)(unsigned char);
+  std::string_view words;
+};
+constexpr text_rule no_control{[](unsigned char c) { return c < ' ' || c == 127; }, "no control characters"};
+constexpr text_rule word{[](unsigned char c) { return c <= ' ' || c >= 127; },
+                         "only printable ASCII without spaces"};
+
+/// Fails for the first byte that breaks the rule. It is named with its place; the text is not shown, because
+/// what was put into the wrong field may be a password.
+result<void> follows(text_rule const& rule, std::string_view field, std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     auto const c = static_cast<unsigned char>(text[i]);
-    if (c < ' ' || c == 127) {
-      return wrong(fmt::format("{} contains the control character 0x{:02x} at position {}", field, c, i));
+    if (rule.breaks(c)) {
+      return wrong(fmt::format("{} has the byte 0x{:02x} at position {}: {}", field, c, i, rule.words));
     }
   }
   return {};
-}
-
-bool printable_word(std::string_view text) noexcept {
-  for (char const c : text) {
-    if (c <= ' ' || c >= 127) return false;
-  }
-  return true;
 }
 
 result<void> check_tls(client_options const& o) {
@@ -59,7 +59,7 @@ result<void> check_tls(client_options const& o) {
     if (t.certificate_file.empty() && !t.key_password.empty()) {
       return wrong("tls.key_password is set without tls.certificate_file");
     }
-    return without_control("tls.server_name", t.server_name);
+    return follows(no_control, "tls.server_name", t.server_name);
   }
   std::pair<std::string_view, bool> const fields[] = {
       {"server_name", !t.server_name.empty()},
@@ -107,10 +107,7 @@ result<void> check(client_options const& o) {
   if (!o.login.user.empty() && o.login.password.empty()) {
     return wrong("login.user is set without login.password");
   }
-  if (!printable_word(o.login.client_name)) {
-    return wrong(fmt::format("login.client_name = \"{}\" must be printable ASCII without spaces",
-                             escaped(o.login.client_name, 64)));
-  }
+  if (auto const ok = follows(word, "login.client_name", o.login.client_name); !ok) return ok;
   if (o.credentials && !o.login.password.empty()) {
     return wrong("login.password is set, in the URL perhaps, beside credentials");
   }
@@ -119,8 +116,8 @@ result<void> check(client_options const& o) {
     return wrong(fmt::format("address.unix_path has {} bytes, a unix socket's has at most 107", n));
   }
   // The endpoint stands in every failure's sentence, and so in logs.
-  if (auto const ok = without_control("address.unix_path", o.address.unix_path); !ok) return ok;
-  return without_control("address.host", o.address.host);
+  if (auto const ok = follows(no_control, "address.unix_path", o.address.unix_path); !ok) return ok;
+  return follows(no_control, "address.host", o.address.host);
 }
 
 }  // namespace

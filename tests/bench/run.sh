@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the throughput measurement optimised and runs it: about a minute. Installs what is missing first.
+# Builds the throughput measurement optimised and runs it: about two minutes. Installs what is missing first.
 set -euo pipefail
 CALLED_FROM=$PWD
 cd "$(dirname "$0")/../.."

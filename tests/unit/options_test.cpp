@@ -10,8 +10,6 @@
 
 #include <gtest/gtest.h>
 
-#include <redoubt/resp/reader.hpp>
-
 namespace {
 
 using namespace std::chrono_literals;
@@ -102,9 +100,13 @@ std::vector<bad> bad_options() {
                    o.login.user = "app";
                    o.login.password.clear();
                  }});
-  for (auto const* name : {"a b", "a\nb", "a\r", "\x7f", "\xc3\xa4", " "}) {
-    out.push_back({"login.client_name", [name](client_options& o) { o.login.client_name = name; },
-                   " = \"" + redoubt::escaped(name, 64) + "\""});
+  for (auto const& [name, shown] : {std::pair("a b", "0x20 at position 1"),
+                                    {"a\nb", "0x0a at position 1"},
+                                    {"a\r", "0x0d at position 1"},
+                                    {"\x7f", "0x7f at position 0"},
+                                    {"\xc3\xa4", "0xc3 at position 0"},
+                                    {"S3cr3t pw", "0x20 at position 6"}}) {
+    out.push_back({"login.client_name", [n = name](client_options& o) { o.login.client_name = n; }, shown});
   }
   out.push_back({"address.unix_path", [](client_options& o) { o.address.unix_path = std::string(108, 'x'); },
                  "108 bytes"});
