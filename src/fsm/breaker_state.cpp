@@ -36,13 +36,14 @@ breaker_snapshot breaker_state::snapshot() const noexcept {
   auto const read = [&](std::uint64_t breaker_snapshot::*field) { out.*field = load(counts_.*field); };
   for (auto const field :
        {&breaker_snapshot::stale, &breaker_snapshot::slow, &breaker_snapshot::failed,
-        &breaker_snapshot::neutral, &breaker_snapshot::refused, &breaker_snapshot::would_refuse,
-        &breaker_snapshot::opened, &breaker_snapshot::lost_trials, &breaker_snapshot::trials}) {
+        &breaker_snapshot::neutral, &breaker_snapshot::would_refuse, &breaker_snapshot::opened,
+        &breaker_snapshot::advised, &breaker_snapshot::lost_trials, &breaker_snapshot::trials}) {
     read(field);
   }
+  out.refused = refused_.read();
   // Calls on their way out of the window are in neither part for a moment: then the last number stays,
   // because a count never falls.
-  out.succeeded = load(counts_.succeeded, std::memory_order_acquire) + window_.held();
+  out.succeeded = succeeded_.read(std::memory_order_acquire) + window_.held();
   std::atomic_ref shown(const_cast<std::uint64_t&>(shown_));
   auto before = shown.load(std::memory_order_relaxed);
   while (before < out.succeeded &&
@@ -51,7 +52,9 @@ breaker_snapshot breaker_state::snapshot() const noexcept {
   out.succeeded = std::max(out.succeeded, before);
   out.phase = load(phase_);
   out.mode = load(mode_);
-  out.generation = generation_of(load(word_));
+  auto const word = load(word_);
+  out.generation = generation_of(word);
+  out.cause = cause_of(word);
   return out;
 }
 
@@ -127,7 +130,7 @@ breaker_decision breaker_state::refuse(duration retry_after) noexcept {
     out.pass.generation = generation_;
     return out;
   }
-  add(counts_.refused);
+  refused_.add();
   out.retry_after = retry_after;
   out.cause = cause_;
   return out;
@@ -191,7 +194,7 @@ void breaker_state::record(breaker_pass pass, breaker_outcome outcome, duration 
                            time_point now, random_source& random) {
   if (apply(pass, outcome, took, cause, now, random)) return;
   switch (outcome) {
-    case breaker_outcome::success: add(counts_.succeeded); break;
+    case breaker_outcome::success: succeeded_.add(); break;
     case breaker_outcome::failure: add(counts_.failed); break;
     case breaker_outcome::neutral: add(counts_.neutral); break;
   }
@@ -214,6 +217,19 @@ bool breaker_state::apply(breaker_pass pass, breaker_outcome outcome, duration t
   }
   publish();
   return in_window;
+}
+
+bool breaker_state::advise(time_point until, time_point now, random_source& random) {
+  if (forced() || !settings_.follow_advice) return false;
+  settle(now, random);
+  bool const opens = phase_ == breaker_phase::closed && until > now;
+  if (opens) {
+    open(errc::breaker_open, now, random);
+    until_ = std::min(until_, until);
+    add(counts_.advised);
+  }
+  publish();
+  return opens;
 }
 
 void breaker_state::give_up(breaker_pass pass) noexcept {
@@ -276,6 +292,8 @@ void breaker_state::configure(breaker_settings const& settings) {
     add_succeeded(window_.reset(settings_.ratio->window));
   }
   if (forced() || forced_before) fresh();
+  // A limit that was lowered below what there is: the next failure opens.
+  if (settings_.consecutive) failures_ = std::min(failures_, *settings_.consecutive - 1);
   if (!settings_.ramp && phase_ == breaker_phase::recovering) enter(breaker_phase::closed, errc::unspecified);
   publish();
 }

@@ -52,7 +52,7 @@ bool bulkhead_queue::take(slot_class what) noexcept {
   auto word = load(word_);
   while (fits(word, what)) {
     if (shared(word_).compare_exchange_weak(word, word + one(what), std::memory_order_acq_rel)) {
-      add(counts_.granted);
+      granted_.add();
       return true;
     }
   }
@@ -76,7 +76,7 @@ bulkhead_queue::entry bulkhead_queue::enter(time_point now, deadline by, slot_cl
     auto const next = fits(word, what) ? word + one(what) : word | somebody_waits;
     if (!shared(word_).compare_exchange_weak(word, next, std::memory_order_acq_rel)) continue;
     if (used(next) == used(word)) break;
-    add(counts_.granted);
+    granted_.add();
     return {entry::kind::granted, 0};
   }
   auto const id = next_++;
@@ -123,7 +123,7 @@ std::optional<bulkhead_queue::waiter_id> bulkhead_queue::hand_over(std::uint64_t
     auto& line = lines_[index(*whose)];
     auto const id = line.begin()->first;
     line.erase(line.begin());
-    add(counts_.granted);
+    granted_.add();
     mark();
     return id;
   }
@@ -195,7 +195,7 @@ bulkhead_snapshot bulkhead_queue::snapshot() const noexcept {
   out.used = used(word);
   out.fallback = used_by(word, slot_use::fallback);
   out.waiting = waiting();
-  out.granted = load(counts_.granted);
+  out.granted = granted_.read();
   out.refused = load(counts_.refused);
   out.expired = load(counts_.expired);
   out.withdrawn = load(counts_.withdrawn);

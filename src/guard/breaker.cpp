@@ -64,6 +64,13 @@ void breaker::give_up(breaker_pass pass) noexcept {
   state_.give_up(pass);
 }
 
+bool breaker::advise_open(time_point until, time_point now) {
+  std::unique_lock lock(mutex_);
+  bool const opened = state_.advise(until, now, random_);
+  report(lock);
+  return opened;
+}
+
 void breaker::configure(breaker_settings const& settings) {
   std::unique_lock lock(mutex_);
   state_.configure(settings);

@@ -62,6 +62,12 @@ failure flight_failures::closed() const {
   return f;
 }
 
+failure flight_failures::no_copy() const {
+  failure f = expired(false, duration::zero());
+  f.code = errc::load_failed;
+  return f;
+}
+
 layer_description describe_single_flight(single_flight_options const& options, call_figures inside) {
   inside.worst_time = std::min(inside.worst_time, options.limit);
   inside.concurrency = std::min<std::uint64_t>(inside.concurrency, options.keys);

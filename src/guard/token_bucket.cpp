@@ -35,7 +35,11 @@ rate_meter::answer token_bucket::take(time_point now, time_point latest) noexcep
     auto const got = meter_.take(state, now, latest);
     // Nothing is published by the state but itself, so no ordering is needed.
     if (got.granted && !state_.compare_exchange_weak(state, got.state, std::memory_order_relaxed)) continue;
-    (got.granted ? granted_ : refused_).add();
+    if (got.granted) {
+      granted_.add();
+    } else {
+      refused_.add();
+    }
     return got;
   }
 }

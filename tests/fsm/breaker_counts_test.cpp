@@ -56,6 +56,32 @@ TEST(breaker_counts, without_a_share_for_slow_calls_nobody_asks_how_long_they_to
   EXPECT_EQ(b.machine.snapshot().slow, 0u);
 }
 
+// Threads count in different places; the share is of all of them.
+TEST(breaker_counts, the_share_is_of_the_calls_of_all_threads) {
+  auto s = plain();
+  s.consecutive.reset();
+  s.ratio = redoubt::breaker_ratio{.failures = 0.5, .minimum_calls = 1, .window = 10s};
+  rig b(s);
+  constexpr int threads = 20;
+  std::vector<std::thread> callers;
+  for (int t = 0; t < threads; ++t) {
+    callers.emplace_back([&, t] {
+      for (int i = 0; i < 100; ++i) {
+        auto const pass = b.machine.pass_at_once();
+        ASSERT_TRUE(pass);
+        EXPECT_TRUE(b.machine.succeed_at_once(*pass, {}, start + t * 10ms));
+      }
+    });
+  }
+  for (auto& t : callers) t.join();
+  EXPECT_EQ(b.machine.snapshot().succeeded, 2000u);
+  for (int i = 0; i < 1999; ++i) b.call(failed, start + 1s);
+  EXPECT_EQ(b.phase(), breaker_phase::closed);
+  b.call(failed, start + 1s);
+  EXPECT_EQ(b.phase(), breaker_phase::open) << "2000 of 4000";
+  EXPECT_EQ(b.machine.snapshot().succeeded, 2000u);
+}
+
 // While calls move out of the window a count may be late, but it never falls and nothing is lost.
 TEST(breaker_counts, no_success_is_lost_while_the_window_rolls) {
   auto s = plain();

@@ -51,6 +51,7 @@ class explorer {
         end(n, i, o, depth);
       }
     }
+    advise(n, depth);
     for (auto const at : {n.now + 1ms, n.breaker.machine.next_wakeup()}) {
       if (at == time_point::max() || at <= n.now) continue;
       node next = n;
@@ -83,6 +84,21 @@ class explorer {
       require(got.retry_after > 0ns, "a refusal says when to come back");
     }
     follow(std::move(n), depth);
+  }
+
+  void advise(node n, int depth) {
+    auto const before = n.breaker.machine.snapshot();
+    bool const opened = n.breaker.machine.advise(n.now + 1ms, n.now, n.breaker.random);
+    n.breaker.collect();
+    auto const after = n.breaker.machine.snapshot();
+    require(after.opened == before.opened + (opened || after.lost_trials > before.lost_trials ? 1 : 0),
+            "an advice opens once, or not at all");
+    require(after.advised == before.advised + (opened ? 1 : 0), "an advice that was taken is counted");
+    require(!opened || after.phase == breaker_phase::open, "an advice that was taken opens");
+    require(!opened || n.breaker.machine.next_wakeup() <= n.now + 1ms, "not for longer than it said");
+    require(!opened || before.phase == breaker_phase::closed || before.phase == breaker_phase::recovering,
+            "an advice cuts no trial short");
+    if (opened || n.breaker.transitions.size() > n.seen) follow(std::move(n), depth);
   }
 
   void end(node n, std::size_t which, breaker_outcome o, int depth) {

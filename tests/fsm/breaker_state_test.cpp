@@ -314,6 +314,16 @@ TEST(breaker_state, settings_change_live_and_a_wrong_one_changes_nothing) {
   b.call(failed, start);
   EXPECT_EQ(b.phase(), breaker_phase::open);
   EXPECT_EQ(b.machine.settings().consecutive, 2u);
+
+  rig lowered(plain());
+  lowered.call(failed, start);
+  lowered.call(failed, start);
+  s.consecutive = 1;
+  lowered.machine.configure(s);
+  lowered.collect();
+  EXPECT_EQ(lowered.phase(), breaker_phase::closed) << "nothing has happened since";
+  lowered.call(failed, start);
+  EXPECT_EQ(lowered.phase(), breaker_phase::open);
 }
 
 TEST(breaker_state, C93_which_failures_count) {

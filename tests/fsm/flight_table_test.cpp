@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -212,6 +213,38 @@ TEST(flight_table, C100_agrees_with_a_model_in_every_sequence_of_six_steps) {
   explorer e;
   e.walk(node{}, 6);
   EXPECT_GT(e.states, 20'000u);
+}
+
+/// A key whose copies throw when told to.
+struct fragile_key {
+  fragile_key() = default;
+  explicit fragile_key(int n) : number(n) {}
+  fragile_key(fragile_key const& other) : number(other.number) {
+    if (throws) throw std::runtime_error("no copy");
+  }
+  fragile_key& operator=(fragile_key&&) noexcept = default;
+  fragile_key(fragile_key&&) noexcept = default;
+  friend bool operator==(fragile_key const& a, fragile_key const& b) { return a.number == b.number; }
+  int number = 0;
+  static inline bool throws = false;
+};
+struct by_number {
+  std::size_t operator()(fragile_key const& k) const { return static_cast<std::size_t>(k.number); }
+};
+
+TEST(flight_table, a_key_that_cannot_be_copied_changes_nothing) {
+  using fragile_table = redoubt::flight_table<fragile_key, int, by_number>;
+  using fragile_kind = fragile_table::entry::kind;
+  fragile_table t(2, 2);
+  fragile_key::throws = true;
+  for (int i = 0; i < 5; ++i)
+    EXPECT_THROW((void)t.join(fragile_key(1), start, never, never, 1), std::runtime_error);
+  fragile_key::throws = false;
+  t.check();
+  EXPECT_EQ(t.snapshot().flights, 0u);
+  EXPECT_EQ(t.join(fragile_key(1), start, never, never, 1).what, fragile_kind::led);
+  EXPECT_EQ(t.join(fragile_key(2), start, never, never, 2).what, fragile_kind::led);
+  t.check();
 }
 
 }  // namespace

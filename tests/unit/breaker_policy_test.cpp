@@ -290,6 +290,25 @@ TEST(breaker, the_trial_has_its_own_shorter_limit) {
   EXPECT_EQ(b.snapshot().phase, breaker_phase::open);
 }
 
+TEST(breaker, C95_an_advice_is_told_counted_and_refuses_with_its_own_cause) {
+  test::recording_sink events;
+  auto o = plain();
+  o.events = &events;
+  breaker b(o);
+  EXPECT_TRUE(b.advise_open(start_time + 1h, start_time));
+  EXPECT_FALSE(b.advise_open(start_time + 1h, start_time)) << "it is open already";
+  auto const no = b.try_acquire(start_time);
+  ASSERT_FALSE(no);
+  EXPECT_EQ(no.error().cause, errc::breaker_open);
+  EXPECT_EQ(no.error().retry_after, 1s);
+  EXPECT_EQ(b.snapshot().advised, 1u);
+  b.try_acquire(start_time + 1s)->record(result<int>(1), start_time + 1s);
+  ASSERT_EQ(events.all.size(), 3u);
+  EXPECT_EQ(events.all[0].kind, event_kind::breaker_opened);
+  EXPECT_EQ(events.all[0].cause.code, errc::breaker_open);
+  EXPECT_EQ(events.all[2].kind, event_kind::breaker_closed);
+}
+
 TEST(breaker, names_the_setting_that_is_out_of_range) {
   auto o = plain();
   o.settings.consecutive = 0;

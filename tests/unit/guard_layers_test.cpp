@@ -125,6 +125,7 @@ TEST_F(guard_layers, C46_an_open_breaker_ends_a_retry_with_the_cause) {
   EXPECT_EQ(ask(guarded).error().code, errc::breaker_open);
   EXPECT_EQ(world.elapsed(), before) << "no pause";
   EXPECT_EQ(started.size(), 2u);
+  EXPECT_EQ(health.snapshot().refused, 2u) << "once for each of the two, whatever the number of retries";
 }
 
 TEST_F(guard_layers, E_18_a_token_bucket_spreads_the_calls_and_each_attempt_takes_a_turn) {

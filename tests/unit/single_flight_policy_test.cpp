@@ -3,8 +3,12 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
+#include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <boost/asio/awaitable.hpp>
@@ -167,7 +171,10 @@ TEST(single_flight, C100_everybody_gets_the_failure_and_the_next_call_starts_ane
 TEST(single_flight, C100_a_load_that_throws_at_once_or_vanishes_leaves_nobody_waiting) {
   world w;
   flights f;
+  static int loads = 0;
+  loads = 0;
   auto const throwing = redoubt::start([](std::string const&, deadline) -> asio::awaitable<result<int>> {
+                          ++loads;
                           throw std::runtime_error("no");
                           co_return result<int>(1);
                         }) |
@@ -178,6 +185,11 @@ TEST(single_flight, C100_a_load_that_throws_at_once_or_vanishes_leaves_nobody_wa
   w.run_for(1ms);
   EXPECT_EQ(a.code(), errc::load_failed);
   EXPECT_EQ(b.code(), errc::load_failed);
+  auto const before = loads;
+  told anew;
+  call(w, throwing, {}, anew, std::string("k"));
+  w.run_for(1ms);
+  EXPECT_EQ(loads, before + 1) << "the next call starts a new load";
 
   test::manual_operation op;
   auto const s = redoubt::start_plain<int>(op.operation()) | one_per_key(f);
@@ -259,6 +271,79 @@ TEST(single_flight, one_load_per_key_however_many_threads_ask) {
 TEST(single_flight, names_the_option_that_is_out_of_range) {
   EXPECT_THROW(flights({.keys = 0}), redoubt::option_error);
   EXPECT_THROW(flights({.limit = 0s}), redoubt::option_error);
+}
+
+/// Its copies throw when they are told to.
+struct fragile {
+  fragile() = default;
+  explicit fragile(bool* t) : throws(t) {}
+  fragile(fragile const& other) : throws(other.throws) {
+    if (throws != nullptr && *throws) throw std::runtime_error("no copy");
+  }
+  fragile(fragile&&) noexcept = default;
+  fragile& operator=(fragile const& other) {
+    fragile copy(other);
+    return *this = std::move(copy);
+  }
+  fragile& operator=(fragile&&) noexcept = default;
+  friend bool operator==(fragile const&, fragile const&) { return true; }
+  bool* throws = nullptr;
+};
+
+TEST(single_flight, C100_a_value_whose_copies_throw_leaves_nobody_waiting) {
+  world w;
+  redoubt::single_flight<int, fragile> f;
+  std::function<void()> land;
+  bool throws = false;
+  auto const s = redoubt::start_plain<fragile>([&](redoubt::call_scope const&, auto done, int) {
+                   auto kept = std::make_shared<decltype(done)>(std::move(done));
+                   land = [kept, &throws] { std::move (*kept)(result<fragile>(fragile(&throws))); };
+                 }) |
+                 one_per_key(f);
+  int well = 0, failed = 0;
+  for (int i = 0; i < 5; ++i) {
+    s.async(
+        [&](result<fragile> r) {
+          r ? ++well : ++failed;
+          if (!r) {
+            EXPECT_EQ(r.error().code, errc::load_failed);
+          }
+        },
+        w.get_executor(), deadline{}, 1);
+  }
+  w.run_for(1ms);
+  throws = true;
+  std::exchange(land, nullptr)();
+  w.run_for(1ms);
+  EXPECT_EQ(well, 1) << "the one that needs no copy";
+  EXPECT_EQ(failed, 4);
+  EXPECT_EQ(f.snapshot().flights, 0u);
+}
+
+TEST(single_flight, what_the_application_does_for_its_key_happens_under_no_lock) {
+  world w;
+  flights f;
+  test::manual_operation op;
+  bool throws = false;
+  auto const s = redoubt::start_plain<int>(op.operation()) | one_per_key(f, [&](std::string const& k) {
+                   (void)f.snapshot();
+                   if (throws) throw std::runtime_error("no key");
+                   return k;
+                 });
+  told a, b, c;
+  call(w, s, {}, a, std::string("k"));
+  w.run_for(1ms);
+  throws = true;
+  EXPECT_THROW((call(w, s, {}, b, std::string("k")), w.run_for(1ms)), std::runtime_error);
+  throws = false;
+  call(w, s, {}, c, std::string("k"));
+  w.run_for(1ms);
+  op.end(0, result<int>(1));
+  w.run_for(1ms);
+  EXPECT_TRUE(a.ok());
+  EXPECT_FALSE(b.value);
+  EXPECT_TRUE(c.ok());
+  EXPECT_EQ(op.started(), 1u);
 }
 
 }  // namespace

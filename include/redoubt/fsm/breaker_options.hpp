@@ -85,6 +85,8 @@ struct breaker_settings {
   std::optional<breaker_ramp> ramp = std::nullopt;
   breaker_capability watches = breaker_capability::writes;
   breaker_mode mode = breaker_mode::normal;
+  /// Whether `breaker::advise_open()` may open it. Default true: whoever shares nothing gets no advice.
+  bool follow_advice = true;
 
   /// Between a trial's limit and the end of its lease.
   static constexpr duration lease_grace = std::chrono::milliseconds(50);

@@ -13,6 +13,7 @@
 #include <optional>
 
 #include <redoubt/core/random.hpp>
+#include <redoubt/core/striped_counter.hpp>
 #include <redoubt/core/time.hpp>
 #include <redoubt/fsm/breaker_options.hpp>
 #include <redoubt/fsm/breaker_window.hpp>
@@ -57,6 +58,7 @@ struct breaker_snapshot {
   breaker_phase phase = breaker_phase::closed;
   breaker_mode mode = breaker_mode::normal;
   std::uint32_t generation = 0;
+  errc cause = errc::unspecified;  ///< While open or half-open: why. `breaker_open`: on others' advice.
   std::uint64_t succeeded = 0;     ///< Calls that counted as success.
   std::uint64_t failed = 0;        ///< Calls that counted as failure.
   std::uint64_t neutral = 0;       ///< Calls that said nothing.
@@ -65,6 +67,7 @@ struct breaker_snapshot {
   std::uint64_t refused = 0;       ///< Refused.
   std::uint64_t would_refuse = 0;  ///< Let through only because of `metrics_only`.
   std::uint64_t opened = 0;        ///< Changes to open.
+  std::uint64_t advised = 0;       ///< Of these: because others advised it.
   std::uint64_t trials = 0;        ///< Trials given.
   std::uint64_t lost_trials = 0;   ///< Trials that did not report within their lease.
 };
@@ -101,6 +104,10 @@ class breaker_state {
   /// A call ended. `took` matters where slow calls count, `cause` for failures.
   void record(breaker_pass pass, breaker_outcome outcome, duration took, errc cause, time_point now,
               random_source& random);
+  /// Others say that the dependency is down: a closed breaker opens for its own open period, not beyond
+  /// `until`, with the cause `breaker_open`. False: it is not closed, is forced, follows no advice, or
+  /// `until` has passed.
+  bool advise(time_point until, time_point now, random_source& random);
   /// `record()` of a neutral result without the time.
   void give_up(breaker_pass pass) noexcept;
   /// New settings, effective at once; phase and counts stay, except that a forced mode begins and ends with a
@@ -138,7 +145,7 @@ class breaker_state {
   }
   // Good calls that the window does not hold. Whoever sees the sum sees that they have left it.
   void add_succeeded(std::uint64_t calls) noexcept {
-    if (calls > 0) std::atomic_ref(counts_.succeeded).fetch_add(calls, std::memory_order_release);
+    if (calls > 0) succeeded_.add(calls, std::memory_order_release);
   }
 
   [[nodiscard]] bool forced() const noexcept;
@@ -162,7 +169,9 @@ class breaker_state {
   breaker_mode mode_ = breaker_mode::normal;  // copies, likewise
   breaker_capability watches_ = breaker_capability::writes;
   breaker_window window_;
-  breaker_snapshot counts_;  // of successes those that the window does not hold
+  breaker_snapshot counts_;            // without these two, which every call may raise:
+  detail::striped_counter succeeded_;  // those that the window does not hold
+  detail::striped_counter refused_;
   std::uint64_t shown_ = 0;  // of successes, in the last snapshot
 
   breaker_settings settings_;
@@ -201,7 +210,7 @@ inline std::optional<breaker_decision> breaker_state::refuse_at_once(time_point 
   } else if (g != gate::always_refuse) {
     return std::nullopt;
   }
-  add(counts_.refused);
+  refused_.add();
   breaker_decision out;
   out.retry_after = left;
   out.cause = cause_of(word);
@@ -219,7 +228,7 @@ inline bool breaker_state::succeed_at_once(breaker_pass pass, duration took, tim
       return true;
     }
   }
-  add(counts_.succeeded);
+  succeeded_.add();
   return true;
 }
 

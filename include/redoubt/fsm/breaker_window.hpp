@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include <redoubt/core/striped_counter.hpp>
 #include <redoubt/core/time.hpp>
 
 namespace redoubt {
@@ -49,7 +50,6 @@ class breaker_window {
 
  private:
   struct bucket {
-    std::uint64_t good = 0;  // the tick in the upper half, the count in the lower: changed together
     std::uint32_t tick = 0;
     std::uint32_t other = 0;
     std::uint32_t failed = 0;
@@ -74,14 +74,20 @@ class breaker_window {
     return static_cast<std::uint32_t>(static_cast<wide>(since) * read(buckets_per_ns_) >> 64);
   }
 
+  // Good calls: the tick in the upper half, the count in the lower, changed together. A row for each stripe
+  // of threads: the words of one bucket are more than a cache line apart.
+  using good_row = std::array<std::uint64_t, buckets>;
+  static_assert(sizeof(good_row) >= detail::cache_line);
+
   // Times 2^64: a division on every call would cost as much as all the rest.
   std::uint64_t buckets_per_ns_ = 0;
   std::array<bucket, buckets> buckets_{};
+  std::array<good_row, detail::stripes> good_{};
 };
 
 inline std::uint64_t breaker_window::add_good(time_point now) noexcept {
   auto const t = tick(now);
-  atomic_word good(buckets_[t % buckets].good);
+  atomic_word good(good_[detail::thread_stripe::index()][t % buckets]);
   auto seen = good.load(std::memory_order_relaxed);
   for (;;) {
     if (tick_of(seen) == t) {

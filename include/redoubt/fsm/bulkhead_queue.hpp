@@ -12,6 +12,7 @@
 #include <optional>
 
 #include <redoubt/core/ring.hpp>
+#include <redoubt/core/striped_counter.hpp>
 #include <redoubt/core/time.hpp>
 
 namespace redoubt {
@@ -175,10 +176,14 @@ class bulkhead_queue {
 
   // Used slots of both uses, whether anybody waits, and whether it was abandoned: changed together, so that
   // nobody can take or give back a slot past a waiter, or past the end.
+  // On a cache line of its own: what is only read must not wait for those who write.
+  std::array<std::byte, detail::cache_line> before_{};
   std::uint64_t word_ = 0;
+  std::array<std::byte, detail::cache_line> after_{};
   std::array<std::uint32_t, 3> ceiling_{};    // by priority, for all used slots
   std::array<std::uint32_t, 2> allowance_{};  // by use
-  bulkhead_snapshot counts_;
+  bulkhead_snapshot counts_;                  // without this one, which every call raises:
+  detail::striped_counter granted_;
   bulkhead_limits limits_;
   waiter_id next_ = 1;
   std::array<queue_of_equals, 6> lines_;  // by priority, then use
@@ -190,7 +195,7 @@ inline bool bulkhead_queue::enter_at_once(slot_class what) noexcept {
   auto word = load(word_);
   while ((word & somebody_waits) == 0 && fits(word, what)) {
     if (shared(word_).compare_exchange_weak(word, word + one(what), std::memory_order_acq_rel)) {
-      add(counts_.granted);
+      granted_.add();
       return true;
     }
   }

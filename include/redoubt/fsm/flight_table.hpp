@@ -75,9 +75,10 @@ class flight_table {
       if (flights_[f].key == key) return follow(f, by, std::move(who));
     }
     if (counts_.flights >= keys_) return refuse();
+    Key copy = key;  // may throw: before anything is changed
     auto const f = place_for_flight();
     auto& it = flights_[f];
-    it.key = key;
+    it.key = std::move(copy);
     it.end = flight_end;
     it.next = buckets_[bucket];
     it.known = true;

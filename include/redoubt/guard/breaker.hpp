@@ -152,6 +152,11 @@ class breaker {
     return try_acquire_by([&executor] { return redoubt::now(executor); });
   }
 
+  /// Others say that the dependency is down (see `breaker_hint`): a closed breaker opens, for its own open
+  /// period but not beyond `until`, and then goes through its trial as ever; the `cause` is `breaker_open`.
+  /// Counted as `advised`. False, and nothing happens: when it is not closed, when it is forced, when
+  /// `follow_advice` is off, or when `until` has passed.
+  bool advise_open(time_point until, time_point now);
   /// New settings, effective at once. Forced modes begin and end with a closed, empty breaker. Throws
   /// `option_error`, and then changes nothing.
   void configure(breaker_settings const& settings);

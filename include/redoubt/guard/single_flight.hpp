@@ -18,6 +18,7 @@
 #include <redoubt/async/cancel_point.hpp>
 #include <redoubt/async/clock.hpp>
 #include <redoubt/core/block_cache.hpp>
+#include <redoubt/core/brief_mutex.hpp>
 #include <redoubt/core/result.hpp>
 #include <redoubt/fsm/flight_table.hpp>
 #include <redoubt/guard/layer.hpp>
@@ -50,6 +51,7 @@ struct flight_failures {
   [[nodiscard]] failure expired(bool own, duration elapsed) const;
   [[nodiscard]] failure cancelled(duration elapsed) const;
   [[nodiscard]] failure closed() const;
+  [[nodiscard]] failure no_copy() const;
   std::shared_ptr<failure_detail const> text;
 };
 
@@ -70,7 +72,7 @@ struct flight_failures {
 ///
 /// Failures of its own: `flight_full` at once (rejected, effect none) when all keys or followers are taken;
 /// `deadline_exceeded` by the caller's deadline and `limit_exceeded` by the flight's, both with effect
-/// unknown; `cancelled`.
+/// unknown; `cancelled`; `load_failed` for a caller whose copy of the value threw.
 template <std::equality_comparable Key, std::copy_constructible T, class Hash = std::hash<Key>>
 class single_flight {
  public:
@@ -151,11 +153,13 @@ class single_flight {
       if (abandoned) f->stop.cancel();
     }
 
-    void on_cancel(waiter_id who, time_point since, time_source const& clock) {
+    // `cancelled` and `who`, of the call that is to leave, are under the mutex.
+    void on_cancel(bool& cancelled, waiter_id const& who, time_point since, time_source const& clock) {
       typename table_type::leaving gone;
       std::shared_ptr<flight> stopped;
       {
         std::scoped_lock const lock(mutex);
+        cancelled = true;
         gone = table.leave(who);
         if (!gone.waited) return;
         if (gone.abandoned) stopped = flights[gone.flight];
@@ -175,13 +179,22 @@ class single_flight {
         first = table.finish(f.place, others);
         flights[f.place].reset();
       }
-      while (!others.empty()) others.pop_front()->complete(value);
+      while (!others.empty()) others.pop_front()->complete(copy(value));
       if (first) (*first)->complete(std::move(value));
+    }
+
+    // Copying is the application's, too; whoever cannot have a copy must hear of it all the same.
+    [[nodiscard]] result<T> copy(result<T> const& value) const {
+      try {
+        return value;
+      } catch (...) {
+        return failures.no_copy();
+      }
     }
 
     single_flight_options options;
     detail::flight_failures failures;
-    std::mutex mutex;
+    detail::brief_mutex mutex;
     table_type table;                              // under the mutex
     std::vector<std::shared_ptr<flight>> flights;  // by place; under the mutex
   };
@@ -225,15 +238,7 @@ class single_flight {
       }
       std::move(done_)(std::move(value));
     }
-    void on_cancel() noexcept override {
-      waiter_id who;
-      {
-        std::scoped_lock const lock(core_->mutex);
-        cancelled_ = true;
-        who = who_;
-      }
-      core_->on_cancel(who, since_, *clock_);
-    }
+    void on_cancel() noexcept override { core_->on_cancel(cancelled_, who_, since_, *clock_); }
 
     waiter_id who_{};         // under the core's mutex
     bool cancelled_ = false;  // under the core's mutex
@@ -266,6 +271,7 @@ class single_flight_layer {
     using call_type = typename Flights::template waiting_call<Done>;
     using kind = typename Flights::kind;
     auto& c = *core_;
+    auto&& key = key_of_(args...);  // the application's: before anything is locked or begun
     auto const call =
         std::allocate_shared<call_type>(detail::block_allocator<call_type>(), core_, std::move(done), scope);
     // Before it can be answered: afterwards the cancel_point may be gone.
@@ -277,7 +283,7 @@ class single_flight_layer {
       lock.unlock();
       return call->complete(c.failures.cancelled(duration::zero()));
     }
-    auto const entry = c.table.join(key_of_(args...), scope.now, scope.by, end, call);
+    auto const entry = c.table.join(key, scope.now, scope.by, end, call);
     call->who_ = entry.who;
     switch (entry.what) {
       case kind::joined:
@@ -294,7 +300,7 @@ class single_flight_layer {
  private:
   template <class Next, class... Args>
   void lead(Next const& next, call_scope const& scope, deadline end, std::uint32_t place,
-            std::unique_lock<std::mutex>& lock, Args const&... args) const {
+            std::unique_lock<detail::brief_mutex>& lock, Args const&... args) const {
     using flight_type = typename Flights::flight;
     auto const flight = std::allocate_shared<flight_type>(detail::block_allocator<flight_type>());
     flight->place = place;

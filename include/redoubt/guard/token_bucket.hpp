@@ -22,6 +22,7 @@
 #include <redoubt/async/safe_callable.hpp>
 #include <redoubt/core/counter.hpp>
 #include <redoubt/core/result.hpp>
+#include <redoubt/core/striped_counter.hpp>
 #include <redoubt/core/time.hpp>
 #include <redoubt/fsm/rate_meter.hpp>
 #include <redoubt/guard/layer.hpp>
@@ -145,7 +146,8 @@ class token_bucket {
   rate_meter meter_;
   std::shared_ptr<failure_detail const> detail_;
   std::atomic<time_point> state_{rate_meter::full};
-  detail::counter granted_, waited_, refused_, held_off_;
+  detail::striped_counter granted_;
+  detail::counter waited_, refused_, held_off_;
 };
 
 namespace detail {

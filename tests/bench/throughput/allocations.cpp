@@ -48,6 +48,24 @@ bool counts_allocations() noexcept { return true; }
 std::uint64_t allocations() noexcept { return count; }
 }  // namespace bench
 
+#elif defined(__GLIBC__)
+
+// A sanitizer's malloc tells whoever asks.
+extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*on_malloc)(void const volatile*, std::size_t),
+                                                         void (*on_free)(void const volatile*));
+
+namespace {
+constinit thread_local std::uint64_t count = 0;
+bool const counting =
+    __sanitizer_install_malloc_and_free_hooks([](void const volatile*, std::size_t) { ++count; },
+                                              [](void const volatile*) {}) != 0;
+}  // namespace
+
+namespace bench {
+bool counts_allocations() noexcept { return counting; }
+std::uint64_t allocations() noexcept { return count; }
+}  // namespace bench
+
 #else
 
 namespace bench {

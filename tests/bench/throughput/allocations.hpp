@@ -7,7 +7,7 @@
 
 namespace bench {
 
-/// True when this build counts: glibc, and no sanitizer that replaces malloc itself.
+/// True when this build counts: with glibc.
 [[nodiscard]] bool counts_allocations() noexcept;
 
 /// Calls of malloc, calloc and realloc (operator new ends in malloc) that this thread has made. Always 0 when
