@@ -4,8 +4,11 @@
 // come out right.
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -89,6 +92,8 @@ TEST(guard_threads, every_call_is_answered_once_and_nothing_is_left_held) {
     for (int i = 0; i < 200; ++i) {
       slots.resize({.slots = 1 + static_cast<std::uint32_t>(i % 6), .waiters = 64});
       if (i % 50 == 0) db.configure(db.settings());
+      if (i % 20 == 0)
+        (void)db.advise_open(std::chrono::steady_clock::now() + 1ms, std::chrono::steady_clock::now());
       (void)db.snapshot();
       (void)limit.snapshot();
       std::this_thread::sleep_for(100us);
@@ -138,6 +143,57 @@ TEST(guard_threads, a_limit_whose_operation_ends_while_it_is_being_started) {
   EXPECT_EQ(outer.snapshot().in_time, std::uint64_t(answered));
   EXPECT_EQ(inner.snapshot().orphans + outer.snapshot().orphans, 0u);
   EXPECT_EQ(alive.use_count(), 1) << "every call is gone, with what it held";
+}
+
+// The trial is one call whoever asks at once: the switch and the permit are one step.
+TEST(guard_threads, C87_ten_thousand_callers_of_eight_threads_and_one_call_to_the_backend) {
+  asio::thread_pool pool(2);
+  asio::any_io_executor const executor = pool.get_executor();
+  redoubt::breaker::options o;
+  o.settings.consecutive = 1;
+  o.settings.open = {.floor = 1ms, .base = 1ms, .cap = 1ms};
+  o.settings.trial_limit = 10min;  // the sanitizers may take their time
+  redoubt::breaker db(o);
+  std::atomic<int> started{0}, refused{0}, well{0};
+  std::mutex mutex;
+  std::function<void()> end_trial;
+  auto const s = redoubt::start_plain<int>([&](redoubt::call_scope const&, auto done, int) {
+                   ++started;
+                   auto const kept = std::make_shared<decltype(done)>(std::move(done));
+                   std::scoped_lock const lock(mutex);
+                   end_trial = [kept] { std::move (*kept)(result<int>(1)); };
+                 }) |
+                 through(db);
+  db.try_acquire(executor)->record(redoubt::breaker_outcome::failure, redoubt::errc::connection_lost,
+                                   std::chrono::steady_clock::now());
+  std::this_thread::sleep_for(2ms);
+  std::atomic<bool> go{false};
+  std::vector<std::thread> callers;
+  for (int t = 0; t < 8; ++t) {
+    callers.emplace_back([&] {
+      while (!go) std::this_thread::yield();
+      for (int i = 0; i < 1250; ++i) {
+        s.async(
+            [&](result<int> const& r) {
+              if (r) {
+                ++well;
+              } else if (r.error().code == redoubt::errc::breaker_open) {
+                ++refused;
+              }
+            },
+            executor, deadline(), i);
+      }
+    });
+  }
+  go = true;
+  for (auto& c : callers) c.join();
+  EXPECT_EQ(started, 1);
+  std::exchange(end_trial, nullptr)();
+  pool.join();
+  EXPECT_EQ(refused, 9999);
+  EXPECT_EQ(well, 1);
+  EXPECT_EQ(db.snapshot().trials, 1u);
+  EXPECT_EQ(db.snapshot().phase, redoubt::breaker_phase::closed);
 }
 
 TEST(guard_threads, C96_slots_taken_and_given_back_without_a_lock_add_up) {

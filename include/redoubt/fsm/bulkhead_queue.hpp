@@ -7,6 +7,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -177,9 +178,9 @@ class bulkhead_queue {
   // Used slots of both uses, whether anybody waits, and whether it was abandoned: changed together, so that
   // nobody can take or give back a slot past a waiter, or past the end.
   // On a cache line of its own: what is only read must not wait for those who write.
-  std::array<std::byte, detail::cache_line> before_{};
+  [[maybe_unused]] std::array<std::byte, detail::cache_line> before_{};
   std::uint64_t word_ = 0;
-  std::array<std::byte, detail::cache_line> after_{};
+  [[maybe_unused]] std::array<std::byte, detail::cache_line> after_{};
   std::array<std::uint32_t, 3> ceiling_{};    // by priority, for all used slots
   std::array<std::uint32_t, 2> allowance_{};  // by use
   bulkhead_snapshot counts_;                  // without this one, which every call raises:
