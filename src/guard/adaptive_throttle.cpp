@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <redoubt/guard/adaptive_throttle.hpp>
 
+#include <mutex>
+
 #include <fmt/format.h>
 
 #include <redoubt/core/named_detail.hpp>

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -19,6 +18,7 @@
 #include <redoubt/async/clock.hpp>
 #include <redoubt/async/run.hpp>
 #include <redoubt/async/safe_callable.hpp>
+#include <redoubt/core/brief_mutex.hpp>
 #include <redoubt/core/counter.hpp>
 #include <redoubt/core/random_seeds.hpp>
 #include <redoubt/core/result.hpp>
@@ -122,7 +122,7 @@ class adaptive_throttle {
   std::shared_ptr<failure_detail const> detail_;
   detail::counter admitted_, refused_, accepted_, failed_;
   std::atomic<double> share_{0};
-  std::mutex mutable mutex_;
+  detail::brief_mutex mutable mutex_;
   accept_ratio ratio_;  // under the mutex
 };
 
