@@ -258,7 +258,11 @@ class basic_connection final : public connection,
       // Behind the strand, so a handler that takes its time does not hold the connection up.
       if (auto calls = ended.take(); !calls.empty()) deliver_all(self->executor_, std::move(calls));
     };
-    transport_.async_read_some(asio::buffer(input_), asio::bind_executor(executor_, std::move(done)));
+    // What is read at once is answered and followed by new calls at once: in small pieces, so that the server has
+    // something to do meanwhile, but for a reply of which much is still to come.
+    auto const size = core_.inside_long_reply() ? input_.size() : short_read;
+    transport_.async_read_some(asio::buffer(input_.data(), size),
+                               asio::bind_executor(executor_, std::move(done)));
   }
 
   void write(std::uint64_t epoch, std::string_view bytes) override {
@@ -312,6 +316,8 @@ class basic_connection final : public connection,
     std::size_t bytes;
     bool failed;
   };
+
+  static constexpr std::size_t short_read = 8 * 1024;
 
   std::uint32_t const born_ = fork_count();
   asio::any_io_executor executor_;

@@ -118,6 +118,8 @@ class connection_core {
   void abandon() noexcept;
   [[nodiscard]] bool closed() const noexcept { return life_.state() == link_state::closed; }
   [[nodiscard]] std::vector<pending_info> pending() const;
+  /// True when a part of a long string has arrived.
+  [[nodiscard]] bool inside_long_reply() const noexcept { return reader_.buffered() >= long_string; }
 
   /// For tests: false when an invariant does not hold.
   [[nodiscard]] bool check() const { return queue_.check() && life_.check(); }
@@ -147,6 +149,8 @@ class connection_core {
   void tell_lost(failure const& why, event_kind kind = event_kind::lost) noexcept;
   void tell_sent(pending_call const& call) noexcept;
   [[nodiscard]] failure placed(failure why, std::string_view note) const;
+
+  static constexpr std::size_t long_string = 4 * 1024;
 
   client_options const options_;
   link_port& port_;
