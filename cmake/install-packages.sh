@@ -11,7 +11,7 @@ Groups (default: build)
   build   compiler, CMake, the libraries redoubt uses, redis-server for examples and tests
   tests   GoogleTest
   clang   clang 16 with its sanitizer runtime, and the formatter
-  bench   Google Benchmark, libuv
+  bench   Google Benchmark, libuv, valgrind
 
   --list  only print what is missing; status 1 if something is
 TEXT
@@ -27,7 +27,7 @@ packages_of() {
       ;;
     tests) echo "libgtest-dev libgmock-dev" ;;
     clang) echo "clang-16=clang++-16 libclang-rt-16-dev clang-format-16=clang-format-16" ;;
-    bench) echo "libbenchmark-dev libuv1-dev" ;;
+    bench) echo "libbenchmark-dev libuv1-dev valgrind=valgrind" ;;
     *)
       echo "install-packages: unknown group: $1" >&2
       usage >&2

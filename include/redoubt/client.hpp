@@ -15,7 +15,7 @@
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/execution_context.hpp>
 
-#include <redoubt/async/clock.hpp>
+#include <redoubt/async/time_source.hpp>
 #include <redoubt/core/call_options.hpp>
 #include <redoubt/core/result.hpp>
 #include <redoubt/net/call_operation.hpp>

@@ -11,6 +11,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/prefer.hpp>
 
+#include <redoubt/async/time_source.hpp>
 #include <redoubt/net/connection.hpp>
 
 namespace redoubt::detail {

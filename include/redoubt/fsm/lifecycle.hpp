@@ -24,25 +24,9 @@
 #include <redoubt/core/random.hpp>
 #include <redoubt/core/time.hpp>
 #include <redoubt/fsm/backoff.hpp>
+#include <redoubt/fsm/link_state.hpp>
 
 namespace redoubt {
-
-/// See the head of this file.
-enum class link_state : std::uint8_t {
-  idle,
-  resolving,
-  connecting,
-  securing,  ///< The TLS handshake is under way.
-  handshaking,
-  ready,
-  backing_off,
-  closed,
-};
-
-/// The enumerator's name; never empty.
-[[nodiscard]] std::string_view to_string(link_state state) noexcept;
-/// Prints `to_string(state)`.
-std::ostream& operator<<(std::ostream& out, link_state state);
 
 /// Times of a `lifecycle`.
 struct lifecycle_options {

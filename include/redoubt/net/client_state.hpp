@@ -13,25 +13,19 @@
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
 
-#include <redoubt/async/clock.hpp>
 #include <redoubt/core/call_options.hpp>
 #include <redoubt/core/result.hpp>
 #include <redoubt/net/call_operation.hpp>
-#include <redoubt/net/connection_core.hpp>
 #include <redoubt/net/event_switch.hpp>
 #include <redoubt/net/fork_count.hpp>
 #include <redoubt/net/options.hpp>
+#include <redoubt/net/snapshot.hpp>
 #include <redoubt/resp/command.hpp>
 #include <redoubt/resp/script.hpp>
 
 namespace redoubt {
 
-/// Numbers of a client: the sums over its connections, and its bounds. `state` is the first connection's.
-struct client_snapshot : connection_snapshot {
-  std::size_t in_flight = 0;     ///< Calls that have not ended.
-  std::size_t queued_bytes = 0;  ///< Bytes of commands not yet written.
-  std::uint64_t refused = 0;  ///< Calls refused by the client itself: a bound, a bad command, no time left.
-};
+class time_source;
 
 namespace detail {
 

@@ -258,8 +258,8 @@ class basic_connection final : public connection,
       // Behind the strand, so a handler that takes its time does not hold the connection up.
       if (auto calls = ended.take(); !calls.empty()) deliver_all(self->executor_, std::move(calls));
     };
-    // What is read at once is answered and followed by new calls at once: in small pieces, so that the server has
-    // something to do meanwhile, but for a reply of which much is still to come.
+    // What is read at once is answered and followed by new calls at once: in small pieces, so that the server
+    // has something to do meanwhile, but for a reply of which much is still to come.
     auto const size = core_.inside_long_reply() ? input_.size() : short_read;
     transport_.async_read_some(asio::buffer(input_.data(), size),
                                asio::bind_executor(executor_, std::move(done)));
