@@ -32,17 +32,18 @@ fi
 
 # count WHAT: instructions per call, rounded.
 count() {
-  local collected
-  collected=$(valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect=measured \
-    "$PROGRAM" "$1" "$CALLS" 2>&1 | sed -n 's/.*Collected : \([0-9][0-9]*\).*/\1/p')
-  [ -n "$collected" ] || { echo "valgrind counted nothing for $1" >&2 && exit 1; }
+  local output collected
+  output=$(valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect=measured \
+    "$PROGRAM" "$1" "$CALLS" 2>&1) || { printf '%s\n' "$output" >&2 && exit 1; }
+  collected=$(sed -n 's/.*Collected : \([0-9][0-9]*\).*/\1/p' <<<"$output")
+  [ "${collected:-0}" -gt 0 ] || { echo "valgrind counted nothing for $1" >&2 && exit 1; }
   echo $(((collected + CALLS / 2) / CALLS))
 }
 
 STATUS=0
 NEW=""
 for what in get-1 get-64 set-64 rejected; do
-  now=$(count "$what")
+  now=$(count "$what") || exit 1
   NEW+="$what $now $TOOLCHAIN"$'\n'
   if [ "$UPDATE" = --update ]; then
     echo "$what: $now instructions per call"
