@@ -5,7 +5,6 @@
 // is read).
 #pragma once
 
-#include <algorithm>
 #include <chrono>
 
 namespace redoubt {

@@ -4,7 +4,6 @@
 // it down and writing it costs no allocation.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -99,7 +98,8 @@ class wire_bytes {
   }
 
   void grow(std::size_t n) {
-    auto const wanted = std::max(size_ + n, size_ == 0 ? 0 : capacity_ * 2);
+    auto const twice = size_ == 0 ? 0 : capacity_ * 2;
+    auto const wanted = size_ + n < twice ? twice : size_ + n;
     auto bigger = std::unique_ptr<char[]>(new char[wanted]);  // not make_unique, which would clear it
     std::memcpy(bigger.get(), data(), size_);
     heap_ = std::move(bigger);
