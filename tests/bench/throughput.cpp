@@ -32,6 +32,7 @@ Measures this library and others in turns, against a redis-server that it starts
   --loads LIST       get, set: 100 bytes (default both); get-10k, set-10k, get-1m, set-1m: larger values;
                      list-1000: LRANGE of 1000 elements; batch-100: 100 GETs sent together
   --clients LIST     names as in the table (default all)
+  --peers WHICH      hiredis and redis-benchmark (default), or all: Boost.Redis and redis-plus-plus too, if found
   --pin WHERE        two: the server on one CPU, the clients on another (default); one: all on one; none: anywhere
   --json FILE        writes the numbers, those of every round included
   -h, --help         this text
@@ -45,6 +46,7 @@ struct settings {
   std::vector<std::size_t> in_flight = {1, 8, 64, 512};
   std::vector<bench::load const*> loads = {&bench::loads[0], &bench::loads[1]};
   std::vector<std::string> clients;
+  bool all_peers = false;
   bench::placement pin = bench::placement::two_cpus;
   std::string json;
 };
@@ -68,6 +70,9 @@ settings parse(bench::command_line const& words) {
         if (found == bench::loads.end()) throw std::invalid_argument("no such load: " + one);
         out.loads.push_back(&*found);
       }
+    } else if (option == "--peers") {
+      if (text != "all" && text != "hiredis") throw std::invalid_argument("--peers takes hiredis or all");
+      out.all_peers = text == "all";
     } else if (option == "--clients") {
       out.clients = bench::split(text);
     } else if (option == "--pin") {
@@ -86,6 +91,10 @@ bench::peer_list peers_for(settings const& chosen, int port) {
   bench::add_redoubt(all, port);
   bench::add_hiredis(all, port);
   bench::add_hiredis_async(all, port);
+  if (chosen.all_peers) {
+    if (!bench::add_boost_redis(all, port)) fmt::print("skipped: Boost.Redis, its headers were not found\n");
+    if (!bench::add_redis_plus_plus(all, port)) fmt::print("skipped: redis-plus-plus, it was not found\n");
+  }
   bench::add_redis_benchmark(all, port);
   bench::add_threads(all, port);
   if (chosen.clients.empty()) return all;

@@ -82,6 +82,9 @@ void add_hiredis(peer_list& peers, int port);
 void add_hiredis_async(peer_list& peers, int port);
 void add_redis_benchmark(peer_list& peers, int port);
 void add_threads(peer_list& peers, int port);
+/// These two: false where the build has not found them.
+[[nodiscard]] bool add_boost_redis(peer_list& peers, int port);
+[[nodiscard]] bool add_redis_plus_plus(peer_list& peers, int port);
 
 /// Writes every key of a load once, so that every question has an answer.
 void fill(load const& of, int port);
