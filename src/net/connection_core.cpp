@@ -96,19 +96,31 @@ void connection_core::greet(login_options const& login) {
   reader_ = reader(reading_options(options_));
   greeting_ = handshake(login);
   out_ = greeting_.bytes();
+  port_.read(life_.epoch());
+  send(port_.now());
+}
+
+// Writes `out_`, of which nothing is written yet.
+void connection_core::send(time_point t) {
   out_done_ = 0;
   writing_ = true;
-  port_.read(life_.epoch());
-  port_.write(life_.epoch(), out_);
+  if (auto const n = port_.write(life_.epoch(), out_); n > 0) wrote(n, t);
+}
+
+void connection_core::wrote(std::size_t bytes, time_point t) {
+  for (auto n = bytes; n > 0;) {
+    out_done_ += n;
+    if (life_.state() == link_state::ready) queue_.on_written(n, t);
+    writing_ = out_done_ < out_.size();
+    if (!writing_ || queue_.half_written()) return;
+    n = port_.write(life_.epoch(), std::string_view(out_).substr(out_done_));
+  }
 }
 
 void connection_core::on_written(std::uint64_t epoch, std::size_t bytes) {
   if (epoch != life_.epoch()) return;
   auto const t = port_.now();
-  out_done_ += bytes;
-  if (life_.state() == link_state::ready) queue_.on_written(bytes, t);
-  writing_ = out_done_ < out_.size();
-  if (writing_ && !queue_.half_written()) port_.write(epoch, std::string_view(out_).substr(out_done_));
+  wrote(bytes, t);
   settle(t);
 }
 
@@ -261,24 +273,25 @@ void connection_core::run(link_actions const& actions, time_point t) {
 }
 
 void connection_core::flush(time_point t) {
-  if (life_.state() != link_state::ready || writing_ || retiring_) return;
-  batch_.clear();
-  queue_.take_batch(batch_bytes, t, batch_);
-  if (batch_.empty()) return ping(t);
-  out_.clear();
-  out_done_ = 0;
-  std::size_t charged = 0;
-  for (auto const tag : batch_) {
-    auto* call = call_of(tag);
-    out_.append(call->wire());
-    call->staged = t;
-    if (tells_calls_) tell_sent(*call);
-    charged += std::exchange(call->charged_bytes, 0);
-    if (call->bytes.allocated() > small_command) call->bytes.reset();
+  while (life_.state() == link_state::ready && !writing_ && !retiring_) {
+    batch_.clear();
+    queue_.take_batch(batch_bytes, t, batch_);
+    if (batch_.empty()) return ping(t);
+    out_.clear();
+    std::size_t charged = 0;
+    for (auto const tag : batch_) {
+      auto* call = call_of(tag);
+      out_.append(call->wire());
+      call->staged = t;
+      if (tells_calls_) tell_sent(*call);
+      charged += std::exchange(call->charged_bytes, 0);
+      if (call->bytes.allocated() > small_command) call->bytes.reset();
+    }
+    gate_->unqueue(charged);
+    send(t);
+    if (!queue_.has_waiting()) return;
+    t = port_.now();
   }
-  gate_->unqueue(charged);
-  writing_ = true;
-  port_.write(life_.epoch(), out_);
 }
 
 std::optional<time_point> connection_core::ping_due() const noexcept {
@@ -292,10 +305,8 @@ void connection_core::ping(time_point t) {
   auto const due = ping_due();
   if (!due || t < *due) return;
   out_ = ping_command;
-  out_done_ = 0;
   queue_.stage_own(out_.size(), t);
-  writing_ = true;
-  port_.write(life_.epoch(), out_);
+  send(t);
 }
 
 void connection_core::settle(time_point t) {

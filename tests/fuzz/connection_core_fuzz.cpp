@@ -4,7 +4,8 @@
 // key: no reply goes to another call, effect none was never sent, nobody waits beyond his limit, and in the
 // end nothing is left.
 //
-// Input: two bytes for each step. A last byte without a partner asks for TLS (1) and for credentials (2).
+// Input: two bytes for each step. A last byte without a partner asks for TLS (1), for credentials (2) and for
+// a socket that takes a part of what is written at once (4).
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -35,9 +36,10 @@ void require(bool ok, char const* what) {
 
 class play {
  public:
-  explicit play(unsigned setup) : link_(options(setup)) {}
+  explicit play(unsigned setup) : link_(options(setup)), has_room_((setup & 4) != 0) {}
 
   void step(std::uint8_t what, std::uint8_t how) {
+    if (has_room_) link_.room = how;
     switch (what % 16) {
       case 0:
       case 1: call({}); break;
@@ -235,6 +237,7 @@ class play {
   }
 
   scripted_link link_;
+  bool has_room_;
   std::vector<known> calls_;
   std::deque<std::string> owed_;
   std::string pending_;

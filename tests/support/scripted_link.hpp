@@ -92,7 +92,8 @@ class scripted_link final : public redoubt::detail::link_port, public redoubt::e
   redoubt::client_options options;
   std::shared_ptr<redoubt::detail::load_gate> gate;
   std::vector<port_action> log;  ///< Everything the core asked for.
-  std::string sent;  ///< Every byte of calls that was handed over for writing, all connections together.
+  std::string sent;      ///< Every byte of calls that was handed over for writing, all connections together.
+  std::size_t room = 0;  ///< So many bytes are written at once; what goes beyond it waits for `written()`.
   std::size_t sent_at_drop = 0;  ///< How much of it belongs to connections that have ended.
   std::vector<seen_event> events;
   std::vector<told_call> calls_told;
@@ -273,7 +274,7 @@ class scripted_link final : public redoubt::detail::link_port, public redoubt::e
     EXPECT_FALSE(std::exchange(reading_, true)) << "two reads at once";
     note({action::read, epoch, {}});
   }
-  void write(std::uint64_t epoch, std::string_view bytes) override {
+  std::size_t write(std::uint64_t epoch, std::string_view bytes) override {
     EXPECT_FALSE(std::exchange(writing_, true)) << "two writes at once";
     EXPECT_FALSE(bytes.empty());
     // The first write of a connection is the handshake. What is left of a write is offered again, and is not
@@ -282,6 +283,12 @@ class scripted_link final : public redoubt::detail::link_port, public redoubt::e
     greeted_ = true;
     unwritten_ = bytes.size();
     note({action::write, epoch, std::string(bytes)});
+    auto const n = std::min(room, bytes.size());
+    if (n == 0) return 0;
+    writing_ = false;
+    room -= n;
+    unwritten_ -= n;
+    return n;
   }
   void drop() noexcept override {
     reading_ = writing_ = greeted_ = false;

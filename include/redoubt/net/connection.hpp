@@ -157,13 +157,7 @@ class basic_connection final : public connection,
   }
 
   void after_input() {
-    while (auto const written = std::exchange(written_now_, std::nullopt)) {
-      if (written->failed) {
-        core_.on_broken(written->epoch);
-      } else {
-        core_.on_written(written->epoch, written->bytes);
-      }
-    }
+    if (auto const epoch = std::exchange(failed_write_, std::nullopt)) core_.on_broken(*epoch);
     if (!core_.closed() || closers_.empty()) return;
     for (auto& done : std::exchange(closers_, {})) asio::post(executor_, std::move(done));
   }
@@ -265,19 +259,17 @@ class basic_connection final : public connection,
                                asio::bind_executor(executor_, std::move(done)));
   }
 
-  void write(std::uint64_t epoch, std::string_view bytes) override {
+  std::size_t write(std::uint64_t epoch, std::string_view bytes) override {
     if (fork_count() != born_) {  // for programs whose context was not told of the fork
-      written_now_ = immediate_write{epoch, 0, true};
-      return;
+      failed_write_ = epoch;
+      return 0;
     }
     if constexpr (requires(boost::system::error_code& e) { transport_.write_now(asio::const_buffer(), e); }) {
-      // Most writes fit into the socket's buffer: their completion is the next input of this very turn.
+      // Most writes fit into the socket's buffer.
       boost::system::error_code error;
       auto const n = transport_.write_now(asio::buffer(bytes.data(), bytes.size()), error);
-      if (n > 0 || error) {
-        written_now_ = immediate_write{epoch, n, static_cast<bool>(error)};
-        return;
-      }
+      if (error) failed_write_ = epoch;
+      if (n > 0 || error) return n;
     }
     transport_.async_write_some(
         asio::buffer(bytes.data(), bytes.size()),
@@ -289,6 +281,7 @@ class basic_connection final : public connection,
           }
           self->after_input();
         });
+    return 0;
   }
 
   void drop() noexcept override { transport_.close(); }
@@ -310,13 +303,6 @@ class basic_connection final : public connection,
     });
   }
 
-  /// A write that ended inside `write()`: the core takes no input while it is in one.
-  struct immediate_write {
-    std::uint64_t epoch;
-    std::size_t bytes;
-    bool failed;
-  };
-
   static constexpr std::size_t short_read = 8 * 1024;
 
   std::uint32_t const born_ = fork_count();
@@ -326,7 +312,7 @@ class basic_connection final : public connection,
   std::shared_ptr<credentials_provider> credentials_;
   Transport transport_;
   std::array<char, 64 * 1024> input_;
-  std::optional<immediate_write> written_now_;
+  std::optional<std::uint64_t> failed_write_;  // its epoch; the core takes no input while it is in `write()`
   std::vector<close_handler> closers_;
   connection_core core_;
 };

@@ -41,8 +41,9 @@ class link_port {
   /// Asks `client_options::credentials`.
   virtual void ask_credentials(std::uint64_t epoch) = 0;
   virtual void read(std::uint64_t epoch) = 0;
-  /// The bytes stay valid until the completion or the next `drop()`.
-  virtual void write(std::uint64_t epoch, std::string_view bytes) = 0;
+  /// The bytes stay valid until the completion or the next `drop()`. Returns how many were written at once:
+  /// then there is no completion. 0: `on_written()` or `on_broken()` follows.
+  [[nodiscard]] virtual std::size_t write(std::uint64_t epoch, std::string_view bytes) = 0;
   /// Closes the socket, if there is one; completions that follow are ignored by their epoch.
   virtual void drop() noexcept = 0;
   /// Wants `on_timer()` at `when`; replaces an earlier wish.
@@ -105,6 +106,8 @@ class connection_core {
   void greet(login_options const& login);
   void flush(time_point t);
   void ping(time_point t);
+  void send(time_point t);
+  void wrote(std::size_t bytes, time_point t);
   [[nodiscard]] std::optional<time_point> ping_due() const noexcept;
   void on_reply(reply&& r, time_point t);
   void lose(errc code, std::string note, time_point t);
