@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/dispatch.hpp>
@@ -21,6 +22,7 @@
 #include <boost/asio/strand.hpp>
 
 #include <redoubt/async/clock.hpp>
+#include <redoubt/core/block_cache.hpp>
 #include <redoubt/net/connection_core.hpp>
 #include <redoubt/net/fork_count.hpp>
 #include <redoubt/net/late_executor.hpp>
@@ -255,8 +257,11 @@ class basic_connection final : public connection,
     // What is read at once is answered and followed by new calls at once: in small pieces, so that the server
     // has something to do meanwhile, but for a reply of which much is still to come.
     auto const size = core_.inside_long_reply() ? input_.size() : short_read;
-    transport_.async_read_some(asio::buffer(input_.data(), size),
-                               asio::bind_executor(executor_, std::move(done)));
+    // Memory of its own for the operation: Asio keeps two blocks for each thread, which are wanted for the
+    // turn that follows.
+    transport_.async_read_some(
+        asio::buffer(input_.data(), size),
+        asio::bind_executor(executor_, asio::bind_allocator(block_allocator<void>(), std::move(done))));
   }
 
   std::size_t write(std::uint64_t epoch, std::string_view bytes) override {
