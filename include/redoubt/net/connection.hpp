@@ -22,6 +22,7 @@
 #include <boost/asio/strand.hpp>
 
 #include <redoubt/async/clock.hpp>
+#include <redoubt/async/direct_executor.hpp>
 #include <redoubt/core/block_cache.hpp>
 #include <redoubt/net/connection_core.hpp>
 #include <redoubt/net/fork_count.hpp>
@@ -99,7 +100,7 @@ class basic_connection final : public connection,
   basic_connection(asio::any_io_executor executor, client_options const& options,
                    std::shared_ptr<load_gate> gate, std::uint64_t seed, More const&... more)
       : executor_(executor),
-        strand_(asio::make_strand(executor)),
+        strand_(direct_executor(executor)),
         timer_(strand_),
         credentials_(options.credentials),
         transport_(strand_, options, more...),
@@ -261,7 +262,8 @@ class basic_connection final : public connection,
     // turn that follows.
     transport_.async_read_some(
         asio::buffer(input_.data(), size),
-        asio::bind_executor(executor_, asio::bind_allocator(block_allocator<void>(), std::move(done))));
+        asio::bind_executor(strand_.get_inner_executor(),
+                            asio::bind_allocator(block_allocator<void>(), std::move(done))));
   }
 
   std::size_t write(std::uint64_t epoch, std::string_view bytes) override {
@@ -312,7 +314,7 @@ class basic_connection final : public connection,
 
   std::uint32_t const born_ = fork_count();
   asio::any_io_executor executor_;
-  asio::strand<asio::any_io_executor> strand_;
+  asio::strand<direct_executor> strand_;
   timer timer_;
   std::shared_ptr<credentials_provider> credentials_;
   Transport transport_;

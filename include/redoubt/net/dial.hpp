@@ -8,19 +8,19 @@
 #include <optional>
 #include <vector>
 
-#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/strand.hpp>
 
 #include <redoubt/async/clock.hpp>
+#include <redoubt/async/direct_executor.hpp>
 #include <redoubt/core/error.hpp>
 #include <redoubt/core/random.hpp>
 #include <redoubt/fsm/address_race.hpp>
 
 namespace redoubt::detail {
 
-using transport_executor = asio::strand<asio::any_io_executor>;
+using transport_executor = asio::strand<direct_executor>;
 using stream_socket = asio::basic_stream_socket<asio::generic::stream_protocol, transport_executor>;
 
 /// What an operating system's error at connecting means to a caller.

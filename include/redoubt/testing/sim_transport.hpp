@@ -11,11 +11,11 @@
 #include <string_view>
 #include <vector>
 
-#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/system/error_code.hpp>
 
+#include <redoubt/async/direct_executor.hpp>
 #include <redoubt/net/options.hpp>
 
 namespace redoubt::testing {
@@ -30,7 +30,7 @@ struct sim_link;
 /// One simulated connection at a time. All functions on the strand; the world's thread only.
 class sim_transport {
  public:
-  using executor_type = asio::strand<asio::any_io_executor>;
+  using executor_type = asio::strand<redoubt::detail::direct_executor>;
   using addresses = std::vector<std::string>;
   using io_handler = std::function<void(boost::system::error_code, std::size_t)>;
 

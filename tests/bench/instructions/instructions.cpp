@@ -55,7 +55,7 @@ script the_script;
 /// not read them to know how many they are.
 class ready_transport {
  public:
-  using executor_type = asio::strand<asio::any_io_executor>;
+  using executor_type = asio::strand<redoubt::detail::direct_executor>;
   using addresses = std::vector<int>;
 
   ready_transport(executor_type strand, client_options const&) : strand_(std::move(strand)) {}
