@@ -23,7 +23,8 @@ namespace asio = boost::asio;
 class direct_executor {
  public:
   explicit direct_executor(asio::any_io_executor const& executor) {
-    if (auto const* const known = executor.target<asio::io_context::executor_type>()) {
+    auto const* const known = executor.target<asio::io_context::executor_type>();
+    if (known && asio::query(*known, asio::execution::blocking) == asio::execution::blocking.possibly) {
       native_ = &asio::query(*known, asio::execution::context);
     } else {
       other_ = executor;
