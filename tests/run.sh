@@ -17,6 +17,8 @@ Tiers (default: all): ${TIERS[*]}
   -j N             N compilers and tests at a time
   -h, --help       this text
 
+With --preset release also: instructions    counts them per call and compares (tests/bench/instructions/run.sh)
+
 Usage: tests/run.sh mutation [--minutes N] [NAME]...    injects bugs and demands that a test catches each (tests/mutation/run.sh)
 
 Examples: tests/run.sh fsm    tests/run.sh --filter breaker    tests/run.sh --preset tsan net sim redis
@@ -44,7 +46,7 @@ while [ $# -gt 0 ]; do
     -*) echo "Unknown option: $1" >&2 && usage >&2 && exit 2 ;;
     all) WANTED=("${TIERS[@]}") ;;
     *)
-      case " ${TIERS[*]} " in
+      case " ${TIERS[*]} instructions " in
         *" $1 "*) WANTED+=("$1") ;;
         *)
           echo "Unknown tier: $1" >&2
@@ -59,13 +61,17 @@ done
 if [ ${#WANTED[@]} -eq 0 ]; then WANTED=("${TIERS[@]}"); fi
 wants() { case " ${WANTED[*]} " in *" $1 "*) return 0 ;; *) return 1 ;; esac }
 
+if wants instructions && [ "$PRESET" != release ]; then
+  fail "instructions are counted in a Release build only: add --preset release"
+fi
+
 GROUPS_WANTED=(build tests)
-if wants bench-smoke; then GROUPS_WANTED+=(bench); fi
+if wants bench-smoke || wants instructions; then GROUPS_WANTED+=(bench); fi
 case "$PRESET" in tsan | clang | fuzz) GROUPS_WANTED+=(clang) ;; esac
 install_packages "${GROUPS_WANTED[@]}"
 
 OPTIONS=(-DREDOUBT_BUILD_TESTS=ON)
-if wants bench-smoke; then OPTIONS+=(-DREDOUBT_BUILD_BENCH=ON); fi
+if wants bench-smoke || wants instructions; then OPTIONS+=(-DREDOUBT_BUILD_BENCH=ON); fi
 if wants examples; then OPTIONS+=(-DREDOUBT_BUILD_EXAMPLES=ON); fi
 configure "$PRESET" "${OPTIONS[@]}"
 
