@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdint>
 
 namespace redoubt {
@@ -49,7 +50,27 @@ bool is_refused(std::string_view name) noexcept {
                      [&](auto refused) { return same_word(name, refused); });
 }
 
+/// A number as text. Floating point: the shortest form that reads back the same.
+template <class T>
+class digits_of {
+ public:
+  explicit digits_of(T n) : end_(std::to_chars(text_.data(), text_.data() + text_.size(), n).ptr) {}
+  [[nodiscard]] std::string_view view() const noexcept {
+    return {text_.data(), static_cast<std::size_t>(end_ - text_.data())};
+  }
+
+ private:
+  std::array<char, 48> text_;
+  char* end_;
+};
+
 }  // namespace
+
+void command::append_number(std::int64_t n) { append_text(digits_of(n).view()); }
+void command::append_number(std::uint64_t n) { append_text(digits_of(n).view()); }
+void command::append_number(float n) { append_text(digits_of(n).view()); }
+void command::append_number(double n) { append_text(digits_of(n).view()); }
+void command::append_number(long double n) { append_text(digits_of(n).view()); }
 
 void command::append_text(std::string_view text) {
   if (bytes_.size() == 0) {  // moved from: what is added first is the name of a new one

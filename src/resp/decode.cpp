@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <redoubt/resp/decode.hpp>
 
+#include <charconv>
+#include <system_error>
+
 #include <fmt/format.h>
 
 #include <redoubt/resp/reader.hpp>
@@ -35,6 +38,14 @@ std::string without_arguments(std::string_view text) {
   return std::string(text);
 }
 
+template <class T>
+std::optional<T> whole_number(std::string_view text) noexcept {
+  T out{};
+  auto const r = std::from_chars(text.data(), text.data() + text.size(), out);
+  if (r.ec != std::errc{} || r.ptr != text.data() + text.size()) return std::nullopt;
+  return out;
+}
+
 }  // namespace
 
 failure unexpected_reply(reply const& got, std::string_view wanted) {
@@ -57,5 +68,42 @@ failure to_failure(server_error const& error) {
                  .attempts = 1,
                  .detail = std::move(text)};
 }
+
+namespace detail {
+
+template <>
+std::optional<std::int64_t> parsed(std::string_view text) noexcept {
+  return whole_number<std::int64_t>(text);
+}
+template <>
+std::optional<std::uint64_t> parsed(std::string_view text) noexcept {
+  return whole_number<std::uint64_t>(text);
+}
+
+result<std::string> decoder<std::string>::from(reply r) {
+  if (r.is_error()) return to_failure(r.as_error());
+  if (r.is_integer()) return std::to_string(r.as_integer());
+  if (!r.is_string() && !r.is_status()) return unexpected_reply(r, "a string");
+  return std::move(r).take_string();
+}
+
+result<bool> decoder<bool>::from(reply r) {
+  if (r.is_error()) return to_failure(r.as_error());
+  if (r.is_integer() && (r.as_integer() == 0 || r.as_integer() == 1)) return r.as_integer() == 1;
+  if (r.is_string() && (r.as_string() == "0" || r.as_string() == "1")) return r.as_string() == "1";
+  if (r.is_status() && r.as_string() == "OK") return true;
+  return unexpected_reply(r, "a yes or no");
+}
+
+result<double> decoder<double>::from(reply r) {
+  if (r.is_error()) return to_failure(r.as_error());
+  if (r.is_integer()) return static_cast<double>(r.as_integer());
+  if (r.is_string()) {
+    if (auto const n = whole_number<double>(r.as_string())) return *n;
+  }
+  return unexpected_reply(r, "a number");
+}
+
+}  // namespace detail
 
 }  // namespace redoubt

@@ -63,10 +63,9 @@ std::string_view wrapped_word(std::string_view line) noexcept {
 
 }  // namespace
 
-reply::array const& reply::as_array() const noexcept {
-  static array const none;
-  auto const* elements = std::get_if<array>(&value_);
-  return elements ? *elements : none;
+server_error const& reply::as_error() const noexcept {
+  static server_error const none{server_errc::none, effect::none, {}};
+  return is_error() ? line_ : none;
 }
 
 server_error parse_server_error(std::string_view line) {

@@ -3,7 +3,6 @@
 // Where a call's time went.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -30,7 +29,8 @@ class phase_times {
     if (i >= micros_.size() || time <= duration::zero()) return;
     constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
     auto const more = std::chrono::duration_cast<std::chrono::microseconds>(time).count();
-    micros_[i] = static_cast<std::uint32_t>(std::min(micros_[i] + static_cast<std::uint64_t>(more), most));
+    auto const sum = micros_[i] + static_cast<std::uint64_t>(more);
+    micros_[i] = static_cast<std::uint32_t>(sum < most ? sum : most);
   }
 
   /// The sum of all phases.

@@ -20,6 +20,7 @@
 #include <redoubt/core/error.hpp>
 #include <redoubt/core/ring.hpp>
 #include <redoubt/core/time.hpp>
+#include <redoubt/fsm/call_id.hpp>
 #include <redoubt/fsm/deadline_wheel.hpp>
 
 namespace redoubt {
@@ -34,13 +35,6 @@ struct call_queue_options {
   duration stall_limit = std::chrono::seconds(1);
   /// Most replies that may be owed to callers who have gone. Default 4096.
   std::size_t tombstones = 4096;
-};
-
-/// Names a submitted call; stays unique after the call has ended.
-struct call_id {
-  std::uint32_t index = 0;
-  std::uint32_t generation = 0;
-  friend bool operator==(call_id, call_id) = default;
 };
 
 /// What the owner wants done.

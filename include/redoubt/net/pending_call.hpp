@@ -14,7 +14,7 @@
 
 #include <redoubt/core/failure.hpp>
 #include <redoubt/core/time.hpp>
-#include <redoubt/fsm/call_queue.hpp>
+#include <redoubt/fsm/call_id.hpp>
 #include <redoubt/resp/reply.hpp>
 #include <redoubt/resp/wire_bytes.hpp>
 

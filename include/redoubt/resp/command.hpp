@@ -4,7 +4,6 @@
 // printf-style interface on purpose.
 #pragma once
 
-#include <charconv>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -90,16 +89,21 @@ class command {
   void append(T const& arg) {
     if constexpr (std::same_as<T, bool>) {
       append_text(arg ? "1" : "0");
+    } else if constexpr (std::is_floating_point_v<T>) {
+      append_number(arg);
     } else if constexpr (std::is_arithmetic_v<T>) {
-      char digits[32];
-      auto const end = std::to_chars(digits, digits + sizeof digits, arg).ptr;
-      append_text({digits, static_cast<std::size_t>(end - digits)});
+      append_number(static_cast<std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>(arg));
     } else {
       append_text(std::string_view(arg));
     }
   }
 
   void append_text(std::string_view text);
+  void append_number(std::int64_t n);
+  void append_number(std::uint64_t n);
+  void append_number(float n);
+  void append_number(double n);
+  void append_number(long double n);
   void write_header() noexcept;
 
   detail::wire_bytes bytes_;

@@ -3,16 +3,13 @@
 // Replies as C++ types.
 #pragma once
 
-#include <charconv>
 #include <concepts>
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -33,13 +30,13 @@ namespace detail {
 template <class T>
 struct decoder;  // no definition: this type cannot be decoded
 
+/// The whole text as a number; empty when it is none or does not fit.
 template <class T>
-T parsed_number(std::string_view text, bool& ok) noexcept {
-  T out{};
-  auto const r = std::from_chars(text.data(), text.data() + text.size(), out);
-  ok = r.ec == std::errc{} && r.ptr == text.data() + text.size() && !text.empty();
-  return out;
-}
+[[nodiscard]] std::optional<T> parsed(std::string_view text) noexcept;
+template <>
+std::optional<std::int64_t> parsed(std::string_view text) noexcept;
+template <>
+std::optional<std::uint64_t> parsed(std::string_view text) noexcept;
 
 }  // namespace detail
 
@@ -55,7 +52,8 @@ T parsed_number(std::string_view text, bool& ok) noexcept {
 /// | `std::optional<U>` | nil is empty, else `U` |
 /// | `std::vector<U>` | array |
 /// | `std::pair<A, B>` | array of two |
-/// | `std::map<std::string, U>`, `std::unordered_map<std::string, U>` | array of name, value, name, value |
+/// | `std::map<std::string, U>`, `std::unordered_map<std::string, U>` and their like | array of name, value,
+/// name, value |
 ///
 /// nil is a failure for everything but `std::optional` and `reply`: a missing key is not an empty string.
 template <class T>
@@ -79,12 +77,7 @@ struct decoder<reply> {
 
 template <>
 struct decoder<std::string> {
-  static result<std::string> from(reply r) {
-    if (r.is_error()) return to_failure(r.as_error());
-    if (r.is_integer()) return std::to_string(r.as_integer());
-    if (!r.is_string() && !r.is_status()) return unexpected_reply(r, "a string");
-    return std::move(r).take_string();
-  }
+  static result<std::string> from(reply r);
 };
 
 template <class T>
@@ -94,9 +87,9 @@ struct decoder<T> {
     if (r.is_error()) return to_failure(r.as_error());
     if (r.is_integer() && std::in_range<T>(r.as_integer())) return static_cast<T>(r.as_integer());
     if (r.is_string()) {
-      bool ok = false;
-      auto const n = parsed_number<T>(r.as_string(), ok);
-      if (ok) return n;
+      auto const n =
+          parsed<std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>(r.as_string());
+      if (n && std::in_range<T>(*n)) return static_cast<T>(*n);
     }
     return unexpected_reply(r, "an integer of the asked size");
   }
@@ -104,27 +97,12 @@ struct decoder<T> {
 
 template <>
 struct decoder<bool> {
-  static result<bool> from(reply r) {
-    if (r.is_error()) return to_failure(r.as_error());
-    if (r.is_integer() && (r.as_integer() == 0 || r.as_integer() == 1)) return r.as_integer() == 1;
-    if (r.is_string() && (r.as_string() == "0" || r.as_string() == "1")) return r.as_string() == "1";
-    if (r.is_status() && r.as_string() == "OK") return true;
-    return unexpected_reply(r, "a yes or no");
-  }
+  static result<bool> from(reply r);
 };
 
 template <>
 struct decoder<double> {
-  static result<double> from(reply r) {
-    if (r.is_error()) return to_failure(r.as_error());
-    if (r.is_integer()) return static_cast<double>(r.as_integer());
-    if (r.is_string()) {
-      bool ok = false;
-      auto const n = parsed_number<double>(r.as_string(), ok);
-      if (ok) return n;
-    }
-    return unexpected_reply(r, "a number");
-  }
+  static result<double> from(reply r);
 };
 
 template <class U>
@@ -168,8 +146,12 @@ struct decoder<std::pair<A, B>> {
   }
 };
 
-template <class Map>
-struct map_decoder {
+template <class T>
+concept map_of_strings =
+    std::same_as<typename T::key_type, std::string> && requires { typename T::mapped_type; };
+
+template <map_of_strings Map>
+struct decoder<Map> {
   static result<Map> from(reply r) {
     if (r.is_error()) return to_failure(r.as_error());
     if (!r.is_array() || r.as_array().size() % 2 != 0)
@@ -186,11 +168,6 @@ struct map_decoder {
     return out;
   }
 };
-
-template <class U>
-struct decoder<std::map<std::string, U>> : map_decoder<std::map<std::string, U>> {};
-template <class U>
-struct decoder<std::unordered_map<std::string, U>> : map_decoder<std::unordered_map<std::string, U>> {};
 
 }  // namespace detail
 }  // namespace redoubt

@@ -8,7 +8,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include <redoubt/core/error.hpp>
@@ -40,58 +39,57 @@ class reply {
   using array = std::vector<reply>;
 
   reply() noexcept = default;
-  explicit reply(std::int64_t n) noexcept : value_(n) {}
-  explicit reply(std::string text) noexcept : value_(std::move(text)) {}
-  explicit reply(status_line line) noexcept : value_(std::move(line)) {}
-  explicit reply(server_error error) noexcept : value_(std::move(error)) {}
-  explicit reply(array elements) noexcept : value_(std::move(elements)) {}
+  explicit reply(std::int64_t n) noexcept : kind_(kind::integer), integer_(n) {}
+  explicit reply(std::string text) noexcept : kind_(kind::string), line_{.text = std::move(text)} {}
+  explicit reply(status_line line) noexcept : kind_(kind::status), line_{.text = std::move(line.text)} {}
+  explicit reply(server_error error) noexcept : kind_(kind::error), line_(std::move(error)) {}
+  explicit reply(array elements) noexcept : kind_(kind::array), elements_(std::move(elements)) {}
 
-  [[nodiscard]] bool is_nil() const noexcept { return std::holds_alternative<std::monostate>(value_); }
-  [[nodiscard]] bool is_integer() const noexcept { return std::holds_alternative<std::int64_t>(value_); }
+  [[nodiscard]] bool is_nil() const noexcept { return kind_ == kind::nil; }
+  [[nodiscard]] bool is_integer() const noexcept { return kind_ == kind::integer; }
   /// A bulk string; a status line is not one.
-  [[nodiscard]] bool is_string() const noexcept { return std::holds_alternative<std::string>(value_); }
-  [[nodiscard]] bool is_status() const noexcept { return std::holds_alternative<status_line>(value_); }
-  [[nodiscard]] bool is_error() const noexcept { return std::holds_alternative<server_error>(value_); }
-  [[nodiscard]] bool is_array() const noexcept { return std::holds_alternative<array>(value_); }
+  [[nodiscard]] bool is_string() const noexcept { return kind_ == kind::string; }
+  [[nodiscard]] bool is_status() const noexcept { return kind_ == kind::status; }
+  [[nodiscard]] bool is_error() const noexcept { return kind_ == kind::error; }
+  [[nodiscard]] bool is_array() const noexcept { return kind_ == kind::array; }
 
   /// The integer; 0 when it is not one.
-  [[nodiscard]] std::int64_t as_integer() const noexcept {
-    auto const* n = std::get_if<std::int64_t>(&value_);
-    return n ? *n : 0;
-  }
+  [[nodiscard]] std::int64_t as_integer() const noexcept { return integer_; }
   /// The text of a bulk string or status line; empty otherwise.
   [[nodiscard]] std::string_view as_string() const noexcept {
-    if (auto const* text = std::get_if<std::string>(&value_)) return *text;
-    if (auto const* line = std::get_if<status_line>(&value_)) return line->text;
-    return {};
+    return has_text() ? std::string_view(line_.text) : std::string_view();
   }
   /// The elements; empty when it is not an array.
-  [[nodiscard]] array const& as_array() const noexcept;
-  /// The error; must be one.
-  [[nodiscard]] server_error const& as_error() const { return std::get<server_error>(value_); }
+  [[nodiscard]] array const& as_array() const noexcept { return elements_; }
+  /// The error; one of `server_errc::none` when it is not one.
+  [[nodiscard]] server_error const& as_error() const noexcept;
 
   /// Moves the text out of a bulk string or status line; empty otherwise.
-  [[nodiscard]] std::string take_string() && {
-    if (auto* text = std::get_if<std::string>(&value_)) return std::move(*text);
-    if (auto* line = std::get_if<status_line>(&value_)) return std::move(line->text);
-    return {};
-  }
+  [[nodiscard]] std::string take_string() && { return has_text() ? std::move(line_.text) : std::string(); }
   /// Moves the elements out of an array; empty otherwise.
-  [[nodiscard]] array take_array() && {
-    auto* elements = std::get_if<array>(&value_);
-    return elements ? std::move(*elements) : array{};
-  }
+  [[nodiscard]] array take_array() && { return std::move(elements_); }
 
-  /// Becomes a bulk string, made in place.
-  void set_string(std::string_view text) { value_.emplace<std::string>(text); }
+  /// Becomes a bulk string, made in place. Must be nil.
+  void set_string(std::string_view text) {
+    line_.text = text;
+    kind_ = kind::string;
+  }
 
   /// The elements for filling in place; must be an array.
-  [[nodiscard]] array& elements() { return std::get<array>(value_); }
+  [[nodiscard]] array& elements() noexcept { return elements_; }
 
   friend bool operator==(reply const&, reply const&) = default;
 
  private:
-  std::variant<std::monostate, std::int64_t, std::string, status_line, server_error, array> value_;
+  enum class kind : std::uint8_t { nil, integer, string, status, error, array };
+
+  [[nodiscard]] bool has_text() const noexcept { return kind_ == kind::string || kind_ == kind::status; }
+
+  // One member for each, not a variant: whoever includes this would pay for it at each compilation.
+  kind kind_ = kind::nil;
+  std::int64_t integer_ = 0;
+  server_error line_;  // the text of a string or status line is in it, too
+  array elements_;
 };
 
 /// Prints in the manner of redis-cli, on one line, for logs and test output.
