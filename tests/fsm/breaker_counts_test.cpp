@@ -110,4 +110,28 @@ TEST(breaker_counts, no_success_is_lost_while_the_window_rolls) {
   EXPECT_EQ(machine.snapshot().succeeded, threads * calls);
 }
 
+// The window's ticks wrap, after 50 days in the shortest one; machines are up for longer, and breakers idle.
+TEST(breaker_counts, every_call_counts_however_long_nobody_has_called) {
+  auto s = plain();
+  s.consecutive.reset();
+  s.ratio = redoubt::breaker_ratio{.failures = 0.5, .minimum_calls = 6, .window = 10ms};
+  auto const opens_by_half = [](rig& b, time_point at) {
+    for (int i = 0; i < 3; ++i) b.call(success, at);
+    for (int i = 0; i < 2; ++i) b.call(failed, at);
+    EXPECT_EQ(b.phase(), breaker_phase::closed);
+    b.call(failed, at);
+    EXPECT_EQ(b.phase(), breaker_phase::open) << "3 of 6";
+  };
+  for (auto const days : {0, 24, 25, 30, 49, 50, 51, 75, 1000}) {
+    SCOPED_TRACE(days);
+    rig young(s);
+    opens_by_half(young, start + days * 24h);
+    rig idle(s);
+    for (int i = 0; i < 10; ++i) {
+      for (auto const outcome : {success, success, failed}) idle.call(outcome, start + i * 1ms);
+    }
+    opens_by_half(idle, start + days * 24h + 1s);
+  }
+}
+
 }  // namespace

@@ -58,12 +58,12 @@ class breaker_window {
 
   using atomic_word = std::atomic_ref<std::uint64_t>;
   static constexpr std::uint64_t count_mask = 0xffff'ffff;
+  static constexpr std::uint32_t most_late = 1 << 16;  // ticks, of a call behind the others
 
   static std::uint32_t tick_of(std::uint64_t word) noexcept { return static_cast<std::uint32_t>(word >> 32); }
-  /// True when `tick` is `at` or later; ticks wrap.
-  static bool reached(std::uint32_t tick, std::uint32_t at) noexcept {
-    return static_cast<std::int32_t>(tick - at) >= 0;
-  }
+  /// True when `tick` is `at` or later. Ticks wrap, after 50 days in the shortest window: what seems to be
+  /// far ahead is what nobody has counted into for long.
+  static bool reached(std::uint32_t tick, std::uint32_t at) noexcept { return at - tick - 1 >= most_late; }
   /// A word read while others write it.
   static std::uint64_t read(std::uint64_t const& word) noexcept {
     return atomic_word(const_cast<std::uint64_t&>(word)).load(std::memory_order_relaxed);
