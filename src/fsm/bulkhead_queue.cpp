@@ -40,8 +40,9 @@ void bulkhead_queue::set(bulkhead_limits const& limits) noexcept {
     // At least one: a share that rounds to nothing would be a queue nobody leaves.
     return std::max(1u, static_cast<std::uint32_t>(std::floor(share * limits.slots)));
   };
-  std::array const ceilings{part(limits.shares.low_priority), part(limits.shares.normal_priority),
-                            limits.slots};
+  auto const& shares = limits.shares;
+  std::array const ceilings{part(std::min(shares.low_priority, shares.normal_priority)),
+                            part(shares.normal_priority), limits.slots};
   for (std::size_t i = 0; i < ceilings.size(); ++i)
     shared(ceiling_[i]).store(ceilings[i], std::memory_order_relaxed);
   shared(allowance_[0]).store(limits.shares.normal.value_or(limits.slots), std::memory_order_relaxed);

@@ -175,6 +175,21 @@ TEST(bulkhead_queue, nobody_takes_or_gives_back_a_slot_past_a_waiter) {
   EXPECT_TRUE(q.leave_at_once({})) << "nobody waits any more";
 }
 
+// Else a slot given back would have to go to two at once.
+TEST(bulkhead_queue, low_priority_never_has_a_larger_share_than_normal) {
+  bulkhead_queue q(
+      bulkhead_limits{.slots = 2, .waiters = 2, .shares = {.normal = 1, .normal_priority = 0.5}});
+  EXPECT_EQ(q.enter(start, never).what, kind::granted);
+  auto const low = q.enter(start, never, {slot_use::normal, slot_priority::low});
+  auto const other = q.enter(start, never, {slot_use::fallback});
+  EXPECT_EQ(low.what, kind::queued);
+  EXPECT_EQ(other.what, kind::queued);
+  EXPECT_EQ(q.leave(), other.id);
+  q.check();
+  EXPECT_EQ(q.leave({slot_use::fallback}), low.id);
+  q.check();
+}
+
 // All sequences of steps up to a length, against a plain model: three classes, limits that change.
 struct model_waiter {
   std::uint64_t id;
@@ -188,12 +203,15 @@ struct model {
   std::vector<model_waiter> queue{};  // by arrival
 
   [[nodiscard]] bool fits(slot_class what) const {
-    auto const share = what.priority == slot_priority::low ? limits.shares.low_priority : 1.0;
+    auto const& shares = limits.shares;
+    auto const share = what.priority == slot_priority::low
+                           ? std::min(shares.low_priority, shares.normal_priority)
+                           : shares.normal_priority;
     auto const ceiling = std::max<std::size_t>(1, static_cast<std::size_t>(share * limits.slots));
     auto const same = static_cast<std::size_t>(
         std::count_if(used.begin(), used.end(), [&](auto u) { return u.use == what.use; }));
     auto const most =
-        what.use == slot_use::fallback ? limits.shares.fallback.value_or(limits.slots) : limits.slots;
+        (what.use == slot_use::fallback ? shares.fallback : shares.normal).value_or(limits.slots);
     return used.size() < ceiling && same < most;
   }
   /// Gives slots to waiters until nobody fits.
@@ -291,7 +309,8 @@ TEST(bulkhead_queue, agrees_with_a_model_in_every_sequence_of_six_steps) {
   std::size_t states = 0;
   for (bulkhead_limits const& limits :
        {bulkhead_limits{.slots = 1, .waiters = 2}, bulkhead_limits{.slots = 2, .waiters = 1},
-        bulkhead_limits{.slots = 3, .waiters = 2, .shares = {.fallback = 1, .low_priority = 0.5}}}) {
+        bulkhead_limits{.slots = 3, .waiters = 2, .shares = {.fallback = 1, .low_priority = 0.5}},
+        bulkhead_limits{.slots = 2, .waiters = 2, .shares = {.normal = 1, .normal_priority = 0.5}}}) {
     explore(bulkhead_queue(limits), model{.limits = limits}, start, 6, states);
   }
   EXPECT_GT(states, 50'000u);

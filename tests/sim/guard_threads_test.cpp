@@ -224,4 +224,57 @@ TEST(guard_threads, C96_slots_taken_and_given_back_without_a_lock_add_up) {
   EXPECT_EQ(slots.snapshot().used, 0u);
 }
 
+// Slots come free, waiters leave and sizes change at the same moments; a wake-up that is lost would leave
+// somebody waiting until the end of `max_wait`.
+TEST(guard_threads, C96_waiters_that_leave_while_slots_and_sizes_change) {
+  asio::thread_pool pool(3);
+  redoubt::bulkhead slots({.slots = 2, .waiters = 8192, .max_wait = 1h});
+  constexpr int threads = 3, calls = 1500;
+  std::atomic<int> granted{0}, cancelled{0}, other{0};
+  std::atomic<bool> done{false};
+  std::vector<std::thread> callers;
+  for (int t = 0; t < threads; ++t) {
+    callers.emplace_back([&, t] {
+      for (int i = 0; i < calls; ++i) {
+        redoubt::slot_class const what{i % 3 == 0 ? redoubt::slot_use::fallback : redoubt::slot_use::normal,
+                                       static_cast<redoubt::slot_priority>((i + t) % 3)};
+        auto const strand = asio::make_strand(pool);
+        auto stop = std::make_shared<asio::cancellation_signal>();
+        auto ended = [&, stop](result<redoubt::bulkhead::permit> held) {
+          if (held) {
+            ++granted;
+            asio::post(pool, [held = std::move(*held)] {});  // given back by another thread
+          } else {
+            ++(held.error().code == redoubt::errc::cancelled ? cancelled : other);
+          }
+        };
+        asio::post(strand, [&, strand, stop, what, i, ended = std::move(ended)]() mutable {
+          slots.acquire_as(
+              what, strand, {},
+              asio::bind_cancellation_slot(stop->slot(), asio::bind_executor(strand, std::move(ended))));
+          if (i % 2) asio::post(strand, [stop] { stop->emit(asio::cancellation_type::terminal); });
+        });
+      }
+    });
+  }
+  std::thread operation([&] {
+    for (std::uint32_t i = 0; !done; ++i) {
+      redoubt::bulkhead_limits limits{.slots = 1 + i % 4, .waiters = 8192};
+      if (i % 3 == 0) limits.shares = {.normal = 1, .fallback = 1, .normal_priority = 0.5};
+      slots.resize(limits);
+      (void)slots.snapshot();
+      std::this_thread::yield();
+    }
+  });
+  for (auto& c : callers) c.join();
+  pool.join();
+  done = true;
+  operation.join();
+  EXPECT_EQ(granted + cancelled, threads * calls);
+  EXPECT_EQ(other, 0);
+  auto const s = slots.snapshot();
+  EXPECT_EQ(s.used + s.waiting, 0u);
+  EXPECT_EQ(s.withdrawn, std::uint64_t(cancelled));
+}
+
 }  // namespace

@@ -43,7 +43,7 @@ struct bulkhead_shares {
   /// Of the slots, how many fallback work may use. Default: all. Range 1 .. 65536.
   std::optional<std::uint32_t> fallback = std::nullopt;
   /// A request of low priority gets a slot only while fewer than this share of them is used: the rest is kept
-  /// for what matters more. Default 1. Range above 0 .. 1.
+  /// for what matters more. Never more than `normal_priority`. Default 1. Range above 0 .. 1.
   double low_priority = 1.0;
   /// The same for normal priority. High priority may use all. Default 1. Range above 0 .. 1.
   double normal_priority = 1.0;
@@ -181,7 +181,7 @@ class bulkhead_queue {
   [[maybe_unused]] std::array<std::byte, detail::cache_line> before_{};
   std::uint64_t word_ = 0;
   [[maybe_unused]] std::array<std::byte, detail::cache_line> after_{};
-  std::array<std::uint32_t, 3> ceiling_{};    // by priority, for all used slots
+  std::array<std::uint32_t, 3> ceiling_{};    // by priority, rising, for all used slots
   std::array<std::uint32_t, 2> allowance_{};  // by use
   bulkhead_snapshot counts_;                  // without this one, which every call raises:
   detail::striped_counter granted_;
