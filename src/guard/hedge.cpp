@@ -53,6 +53,7 @@ layer_description detail::hedge_layer::describe(call_figures const& inside) cons
   auto const unbounded = ~std::uint64_t{0};
   figures.sends = inside.sends > unbounded / 2 ? unbounded : inside.sends * 2;
   if (inside.worst_time < duration::max() - owner_->delay()) figures.worst_time += owner_->delay();
+  figures.outlives_answer = true;
   return {"hedge", owner_->name(),
           fmt::format("a second attempt after {:g} s, at most {:g} %",
                       std::chrono::duration<double>(owner_->delay()).count(), owner_->ratio() * 100),

@@ -68,9 +68,17 @@ failure flight_failures::no_copy() const {
   return f;
 }
 
+failure flight_failures::no_key() const {
+  failure f = no_copy();
+  f.effect = effect::none;
+  return f;
+}
+
 layer_description describe_single_flight(single_flight_options const& options, call_figures inside) {
   inside.worst_time = std::min(inside.worst_time, options.limit);
-  inside.concurrency = std::min<std::uint64_t>(inside.concurrency, options.keys);
+  // A flight is counted until it ends; an operation that a limit inside it has left running is not.
+  if (!inside.outlives_answer) inside.concurrency = std::min<std::uint64_t>(inside.concurrency, options.keys);
+  inside.outlives_answer = true;
   auto const limit = std::chrono::duration<double, std::milli>(options.limit).count();
   return {"single_flight", options.name,
           fmt::format("{} keys, {} followers, {:g} ms", options.keys, options.followers, limit), inside};

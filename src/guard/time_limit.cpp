@@ -71,6 +71,7 @@ template <int Rank>
 layer_description time_limit_layer<Rank>::describe(call_figures const& inside) const {
   auto figures = inside;
   figures.worst_time = std::min(figures.worst_time, core_->limit);
+  figures.outlives_answer = true;
   auto const ms = std::chrono::duration<double, std::milli>(core_->limit).count();
   return {Rank == layer_rank::total ? "total" : "limit", core_->name, fmt::format("{:g} ms", ms), figures};
 }

@@ -222,29 +222,60 @@ struct fragile_key {
   fragile_key(fragile_key const& other) : number(other.number) {
     if (throws) throw std::runtime_error("no copy");
   }
-  fragile_key& operator=(fragile_key&&) noexcept = default;
+  fragile_key& operator=(fragile_key&& other) {
+    if (throws_late) throw std::runtime_error("no assignment");
+    number = other.number;
+    return *this;
+  }
   fragile_key(fragile_key&&) noexcept = default;
   friend bool operator==(fragile_key const& a, fragile_key const& b) { return a.number == b.number; }
   int number = 0;
   static inline bool throws = false;
+  static inline bool throws_late = false;
 };
 struct by_number {
-  std::size_t operator()(fragile_key const& k) const { return static_cast<std::size_t>(k.number); }
+  std::size_t operator()(fragile_key const& k) const {
+    if (throws) throw std::runtime_error("no hash");
+    return static_cast<std::size_t>(k.number);
+  }
+  static inline bool throws = false;
 };
 
 TEST(flight_table, a_key_that_cannot_be_copied_changes_nothing) {
   using fragile_table = redoubt::flight_table<fragile_key, int, by_number>;
   using fragile_kind = fragile_table::entry::kind;
   fragile_table t(2, 2);
-  fragile_key::throws = true;
-  for (int i = 0; i < 5; ++i)
-    EXPECT_THROW((void)t.join(fragile_key(1), start, never, never, 1), std::runtime_error);
-  fragile_key::throws = false;
-  t.check();
+  for (auto* const how : {&fragile_key::throws, &fragile_key::throws_late, &by_number::throws}) {
+    *how = true;
+    for (int i = 0; i < 5; ++i)
+      EXPECT_THROW((void)t.join(fragile_key(1), start, never, never, 1), std::runtime_error);
+    *how = false;
+    t.check();
+  }
   EXPECT_EQ(t.snapshot().flights, 0u);
   EXPECT_EQ(t.join(fragile_key(1), start, never, never, 1).what, fragile_kind::led);
   EXPECT_EQ(t.join(fragile_key(2), start, never, never, 2).what, fragile_kind::led);
   t.check();
+}
+
+// Whoever waits is answered, whatever has become of the key.
+TEST(flight_table, C100_nothing_of_the_key_is_called_when_a_flight_ends) {
+  using fragile_table = redoubt::flight_table<fragile_key, int, by_number>;
+  fragile_table t(2, 2);
+  auto const a = t.join(fragile_key(1), start, never, never, 1);
+  (void)t.join(fragile_key(1), start, never, never, 2);
+  auto const b = t.join(fragile_key(2), start, deadline(start + 1ms), never, 3);
+  by_number::throws = fragile_key::throws = fragile_key::throws_late = true;
+  ring<int> others, expired;
+  EXPECT_EQ(t.finish(a.flight, others), 1);
+  EXPECT_EQ(others.pop_front(), 2);
+  EXPECT_TRUE(t.on_time(b.flight, start + 1ms, expired));
+  t.check();
+  EXPECT_EQ(t.finish(b.flight, others), std::nullopt);
+  by_number::throws = fragile_key::throws = fragile_key::throws_late = false;
+  t.check();
+  EXPECT_EQ(t.snapshot().flights, 0u);
+  EXPECT_EQ(t.join(fragile_key(1), start, never, never, 4).what, fragile_table::entry::kind::led);
 }
 
 }  // namespace

@@ -75,11 +75,17 @@ class flight_table {
       if (flights_[f].key == key) return follow(f, by, std::move(who));
     }
     if (counts_.flights >= keys_) return refuse();
-    Key copy = key;  // may throw: before anything is changed
-    auto const f = place_for_flight();
+    // May throw: before anything is changed.
+    Key copy = key;
+    auto const f = free_flight();
+    (void)free_waiter();
     auto& it = flights_[f];
     it.key = std::move(copy);
+
+    free_flight_ = it.next;
+    it.free = false;
     it.end = flight_end;
+    it.bucket = bucket;
     it.next = buckets_[bucket];
     it.known = true;
     buckets_[bucket] = f;
@@ -185,10 +191,11 @@ class flight_table {
   struct flight {
     Key key{};
     deadline end{};
+    index bucket = 0;    // kept, so that the key's hash is asked for once
     index next = none;   // in its bucket, or in the list of free places
     index first = none;  // who waits
     bool known = false;  // found by its key
-    bool free = false;
+    bool free = true;
   };
   struct waiter {
     deadline by{};
@@ -198,10 +205,10 @@ class flight_table {
     std::uint32_t number = 0;
   };
 
-  [[nodiscard]] std::size_t bucket_of(Key const& key) const {
+  [[nodiscard]] index bucket_of(Key const& key) const {
     // Multiplied, because std::hash of an integer is often the integer itself.
     auto const mixed = static_cast<std::uint64_t>(Hash{}(key)) * 0x9e3779b97f4a7c15ULL;
-    return static_cast<std::size_t>(mixed >> 32) & (buckets_.size() - 1);
+    return static_cast<index>(mixed >> 32) & static_cast<index>(buckets_.size() - 1);
   }
 
   entry refuse() {
@@ -211,30 +218,27 @@ class flight_table {
 
   entry follow(index f, deadline by, Waiter who) {
     if (counts_.waiting - (counts_.flights - counts_.abandoned) >= followers_) return refuse();
+    (void)free_waiter();  // may throw: before anything is changed
     ++counts_.joined;
     return {entry::kind::joined, f, add_waiter(f, by, std::move(who))};
   }
 
-  index place_for_flight() {
-    auto const f = free_flight_;
-    if (f == none) {
-      flights_.emplace_back();
-      return static_cast<index>(flights_.size() - 1);
-    }
-    free_flight_ = flights_[f].next;
-    flights_[f].free = false;
-    return f;
+  // The first free place, which stays in its list.
+  index free_flight() {
+    if (free_flight_ != none) return free_flight_;
+    flights_.emplace_back();
+    return free_flight_ = static_cast<index>(flights_.size() - 1);
+  }
+  index free_waiter() {
+    if (free_waiter_ != none) return free_waiter_;
+    waiters_.emplace_back();
+    return free_waiter_ = static_cast<index>(waiters_.size() - 1);
   }
 
   waiter_id add_waiter(index f, deadline by, Waiter who) {
-    auto at = free_waiter_;
-    if (at == none) {
-      waiters_.emplace_back();
-      at = static_cast<index>(waiters_.size() - 1);
-    } else {
-      free_waiter_ = waiters_[at].next;
-    }
+    auto const at = free_waiter();
     auto& w = waiters_[at];
+    free_waiter_ = w.next;
     auto& first = flights_[f].first;
     w.by = earlier(by, flights_[f].end);
     w.who = std::move(who);
@@ -271,7 +275,7 @@ class flight_table {
   }
 
   void forget(index f) {
-    auto* at = &buckets_[bucket_of(flights_[f].key)];
+    auto* at = &buckets_[flights_[f].bucket];
     while (*at != f) at = &flights_[*at].next;
     *at = flights_[f].next;
     flights_[f].known = false;

@@ -67,6 +67,9 @@ struct call_figures {
   duration worst_time = duration::max();  ///< From the start to the caller's answer, without a deadline.
   std::uint64_t concurrency = ~std::uint64_t{0};  ///< Operations at once, over all callers.
   std::uint64_t sends = 1;                        ///< Operations started for one call.
+  /// An operation may go on after its caller was answered: whoever bounds the calls further out does not
+  /// bound the operations.
+  bool outlives_answer = false;
 
   friend bool operator==(call_figures const&, call_figures const&) = default;
 };

@@ -52,6 +52,7 @@ struct flight_failures {
   [[nodiscard]] failure cancelled(duration elapsed) const;
   [[nodiscard]] failure closed() const;
   [[nodiscard]] failure no_copy() const;
+  [[nodiscard]] failure no_key() const;
   std::shared_ptr<failure_detail const> text;
 };
 
@@ -72,7 +73,8 @@ struct flight_failures {
 ///
 /// Failures of its own: `flight_full` at once (rejected, effect none) when all keys or followers are taken;
 /// `deadline_exceeded` by the caller's deadline and `limit_exceeded` by the flight's, both with effect
-/// unknown; `cancelled`; `load_failed` for a caller whose copy of the value threw.
+/// unknown; `cancelled`; `load_failed` for a caller whose copy of the value threw, and with effect none for
+/// one whose key threw when it was made, hashed, compared or copied.
 template <std::equality_comparable Key, std::copy_constructible T, class Hash = std::hash<Key>>
 class single_flight {
  public:
@@ -271,19 +273,27 @@ class single_flight_layer {
     using call_type = typename Flights::template waiting_call<Done>;
     using kind = typename Flights::kind;
     auto& c = *core_;
-    auto&& key = key_of_(args...);  // the application's: before anything is locked or begun
     auto const call =
         std::allocate_shared<call_type>(detail::block_allocator<call_type>(), core_, std::move(done), scope);
     // Before it can be answered: afterwards the cancel_point may be gone.
     if (scope.cancel != nullptr) scope.cancel->listen(call);
 
     auto const end = deadline(saturating_add(scope.now, c.options.limit));
-    std::unique_lock lock(c.mutex);
-    if (call->cancelled_) {
-      lock.unlock();
-      return call->complete(c.failures.cancelled(duration::zero()));
+    std::unique_lock lock(c.mutex, std::defer_lock);
+    typename Flights::table_type::entry entry;
+    bool cancelled = false, no_key = false;
+    try {
+      auto&& key = key_of_(args...);  // the application's: outside the lock
+      lock.lock();
+      cancelled = call->cancelled_;
+      if (!cancelled) entry = c.table.join(key, scope.now, scope.by, end, call);
+    } catch (...) {
+      no_key = true;
     }
-    auto const entry = c.table.join(key, scope.now, scope.by, end, call);
+    if (cancelled || no_key) {
+      if (lock.owns_lock()) lock.unlock();
+      return call->complete(no_key ? c.failures.no_key() : c.failures.cancelled(duration::zero()));
+    }
     call->who_ = entry.who;
     switch (entry.what) {
       case kind::joined:
