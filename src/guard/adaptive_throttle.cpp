@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <redoubt/core/named_detail.hpp>
+#include <redoubt/fsm/breaker_options.hpp>
 
 namespace redoubt {
 
@@ -50,13 +51,10 @@ void adaptive_throttle::record(time_point now, bool accepted) noexcept {
 
 std::optional<bool> adaptive_throttle::accepted(failure const& why) noexcept {
   if (why.code == errc::remote_throttled) return false;
-  switch (why.group()) {
-    case failure_class::unavailable:
-    case failure_class::write_refused: return false;
-    case failure_class::misconfigured:
-    case failure_class::caller_error: return true;
-    case failure_class::saturated:
-    case failure_class::cancelled: break;
+  switch (breaker_outcome_of(why, breaker_capability::writes)) {
+    case breaker_outcome::success: return true;
+    case breaker_outcome::failure: return false;
+    case breaker_outcome::neutral: break;
   }
   return std::nullopt;
 }

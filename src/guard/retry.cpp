@@ -22,6 +22,12 @@ void retry::succeed() noexcept {
   if (budget_ != nullptr) budget_->on_success();
 }
 
+failure retry::cancelled(begun const& one, failure last, time_point now) noexcept {
+  not_repeatable_.add();
+  last.code = errc::cancelled;
+  return one.plan.sum_up(std::move(last), now);
+}
+
 bool retry::again(begun& one, failure const& last, time_point now) noexcept {
   using kind = retry_decision::kind;
   auto next = one.plan.after(last, one.allowed, now, one.random);
@@ -56,7 +62,8 @@ layer_description detail::retry_layer::describe(call_figures const& inside) cons
   auto const& o = owner_->options_;
   auto const seconds = [](duration d) { return std::chrono::duration<double>(d).count(); };
   auto figures = inside;
-  figures.worst_time = o.total;
+  // It ends no attempt that takes no notice of its deadline; a limit inside does.
+  if (inside.worst_time != duration::max()) figures.worst_time = o.total;
   auto const unbounded = ~std::uint64_t{0};
   figures.sends =
       inside.sends > unbounded / owner_->attempts() ? unbounded : inside.sends * owner_->attempts();

@@ -20,11 +20,14 @@ void token_bucket::options::validate() const {
   rate.validate();
   detail::require_option(max_wait >= 0ns && max_wait <= 1h, "token_bucket", "max_wait", max_wait,
                          "must be 0 to 1 h");
+  detail::require_option(max_hold_off >= 1ms && max_hold_off <= 24h, "token_bucket", "max_hold_off",
+                         max_hold_off, "must be 1 ms to 24 h");
 }
 
 token_bucket::token_bucket(options o)
     : name_((o.validate(), std::move(o.name))),
       max_wait_(o.max_wait),
+      max_hold_off_(o.max_hold_off),
       rate_(o.rate),
       meter_(o.rate),
       detail_(detail::named_detail(name_)) {}
@@ -101,7 +104,7 @@ void token_bucket::hold_off(time_point until) noexcept {
 
 void token_bucket::on_failure(failure const& why, time_point now) noexcept {
   if (why.code == errc::remote_throttled && why.retry_after > 0ns)
-    hold_off(saturating_add(now, why.retry_after));
+    hold_off(saturating_add(now, std::min(why.retry_after, max_hold_off_)));
 }
 
 token_bucket_snapshot token_bucket::snapshot() const noexcept {

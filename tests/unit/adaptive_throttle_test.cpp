@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <redoubt/guard/adaptive_throttle.hpp>
 
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
 #include <boost/asio/awaitable.hpp>
 #include <gtest/gtest.h>
 
@@ -28,10 +32,11 @@ TEST(adaptive_throttle, what_a_failure_says_about_the_service) {
         errc::remote_failed, errc::remote_throttled, errc::protocol_error}) {
     EXPECT_EQ(adaptive_throttle::accepted(failed(code)), false) << code;
   }
-  for (auto code : {errc::remote_rejected, errc::unexpected_reply, errc::request_too_large}) {
+  for (auto code : {errc::remote_rejected, errc::unexpected_reply}) {
     EXPECT_EQ(adaptive_throttle::accepted(failed(code)), true) << code;
   }
-  for (auto code : {errc::cancelled, errc::bulkhead_full, errc::queue_full, errc::rate_limited}) {
+  for (auto code : {errc::cancelled, errc::bulkhead_full, errc::queue_full, errc::rate_limited,
+                    errc::load_failed, errc::request_too_large, errc::refused_command}) {
     EXPECT_EQ(adaptive_throttle::accepted(failed(code)), std::nullopt) << code;
   }
   EXPECT_EQ(adaptive_throttle::accepted(failed(errc::connection_refused, true)), std::nullopt);
@@ -99,6 +104,21 @@ TEST(adaptive_throttle, idle_time_forgets_the_outage) {
 
 TEST(adaptive_throttle, options_name_the_bad_field) {
   EXPECT_THROW(adaptive_throttle({.ratio = {.multiplier = 0}}), option_error);
+}
+
+TEST(adaptive_throttle, C100_an_operation_that_throws_is_a_failure_and_says_nothing) {
+  test::virtual_context world;
+  adaptive_throttle throttle({.seed = 1});
+  auto throwing = [](deadline) -> asio::awaitable<result<int>> {
+    throw std::runtime_error("no");
+    co_return 1;
+  };
+  std::optional<result<int>> got;
+  throttle.run<int>(world.executor(), {}, throwing, [&](result<int> r) { got.emplace(std::move(r)); });
+  world.run();
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->error().code, errc::load_failed);
+  EXPECT_EQ(throttle.snapshot().accepted + throttle.snapshot().failed, 0u);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include <redoubt/guard/time_limit.hpp>
 #include <redoubt/guard/token_bucket.hpp>
 
+#include "unit/guard_rig.hpp"
 #include "virtual_time.hpp"
 
 namespace {
@@ -110,6 +111,38 @@ TEST_F(guard_layers, A_12_cancelling_ends_a_retry_in_its_pause) {
   world.settle();
   ASSERT_TRUE(got);
   EXPECT_EQ(got->error().code, errc::cancelled);
+}
+
+// An operation need not listen. What it says when it ends at last is not a reason to go on.
+TEST_F(guard_layers, A_12_after_a_cancellation_nothing_is_repeated_whatever_the_attempt_says) {
+  for (std::size_t const during : {0u, 1u}) {
+    SCOPED_TRACE(during);
+    retry again({.retries = 5, .total = 1h, .pause = {.base = 10ms, .cap = 10ms}}, 1);
+    test::manual_operation op;
+    auto const guarded = start_plain<int>(op.operation()) | through(again, repeat::idempotent);
+    asio::cancellation_signal signal;
+    std::optional<result<int>> got;
+    guarded.async(
+        asio::bind_cancellation_slot(signal.slot(), [&](result<int> r) { got.emplace(std::move(r)); }),
+        world.executor(), deadline());
+    world.run_for(1ms);
+    for (std::size_t i = 0; i < during; ++i) {
+      op.end(i, result<int>(failed(errc::connection_lost, effect::unknown)));
+      world.run_for(20ms);
+    }
+    ASSERT_EQ(op.started(), during + 1);
+    signal.emit(asio::cancellation_type::terminal);
+    world.run_for(1ms);
+    EXPECT_FALSE(got) << "it takes no notice";
+    op.end(during, result<int>(failed(errc::connection_lost, effect::unknown)));
+    world.run();
+    ASSERT_TRUE(got);
+    EXPECT_EQ(got->error().code, errc::cancelled);
+    EXPECT_EQ(got->error().effect, effect::unknown) << "it may have been executed";
+    EXPECT_EQ(op.started(), during + 1);
+    auto const s = again.snapshot();
+    EXPECT_EQ(s.operations, s.succeeded + s.not_repeatable + s.none_left + s.no_time + s.no_budget);
+  }
 }
 
 TEST_F(guard_layers, C46_an_open_breaker_ends_a_retry_with_the_cause) {

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 #include <redoubt/guard/stack.hpp>
 
+#include <functional>
 #include <future>
+#include <memory>
+#include <optional>
+#include <stdexcept>
 #include <string>
 
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/use_future.hpp>
@@ -12,6 +19,7 @@
 #include <redoubt/core/option_error.hpp>
 #include <redoubt/guard/breaker.hpp>
 #include <redoubt/guard/bulkhead_layer.hpp>
+#include <redoubt/guard/retry.hpp>
 #include <redoubt/guard/single_flight.hpp>
 #include <redoubt/guard/time_limit.hpp>
 
@@ -93,6 +101,85 @@ TEST(guard_stack, an_asio_operation_can_be_guarded) {
   EXPECT_EQ(slow.code(), errc::limit_exceeded);
 }
 
+TEST(guard_stack, C100_an_asio_operation_that_throws_as_it_starts_is_a_failure) {
+  world w;
+  guards g;
+  redoubt::single_flight<int, int> flights;
+  bool kept = false;
+  std::function<void()> later;
+  auto const s = redoubt::start_async<int>([&](int, deadline, auto handler) {
+                   if (kept) {
+                     auto const h = std::make_shared<decltype(handler)>(std::move(handler));
+                     later = [h] { std::move (*h)(result<int>(1)); };
+                   }
+                   throw std::runtime_error("no");
+                 }) |
+                 through(g.db) | one_per_key(flights);
+  for (bool const first : {false, true}) {
+    kept = first;
+    told a, b;
+    call(w, s, {}, a, 1);
+    call(w, s, {}, b, 1);
+    w.run_for(1ms);
+    EXPECT_EQ(a.code(), errc::load_failed);
+    EXPECT_EQ(b.code(), errc::load_failed);
+    EXPECT_EQ(flights.snapshot().flights, 0u);
+  }
+  std::exchange(later, nullptr)();  // it was answered already
+  w.run_for(1ms);
+  EXPECT_EQ(g.db.snapshot().neutral, 2u);
+}
+
+// Asio's operations throw `operation_aborted` when they are cancelled; that is no failure of the
+// application's.
+TEST(guard_stack, A_12_a_coroutine_that_its_cancellation_ends_is_cancelled) {
+  world w;
+  guards g;
+  auto const s = redoubt::start([&](bool aborts, deadline) -> asio::awaitable<result<int>> {
+                   redoubt::timer clock(w.get_executor());
+                   if (aborts) throw boost::system::system_error(asio::error::operation_aborted);
+                   co_await clock.async_wait_until(w.now() + 1h, asio::use_awaitable);
+                   result<int> out(1);
+                   co_return out;
+                 }) |
+                 through(g.db);
+  asio::cancellation_signal stop;
+  told cancelled, aborted;
+  s.async(asio::bind_cancellation_slot(stop.slot(), [&](result<int> r) { cancelled.value = std::move(r); }),
+          w.get_executor(), deadline(), false);
+  call(w, s, {}, aborted, true);
+  w.run_for(1ms);
+  EXPECT_EQ(aborted.code(), errc::load_failed) << "nobody has cancelled it";
+  EXPECT_FALSE(cancelled.value);
+  stop.emit(asio::cancellation_type::terminal);
+  w.run_for(1ms);
+  EXPECT_EQ(cancelled.code(), errc::cancelled);
+  ASSERT_TRUE(cancelled.value);
+  EXPECT_EQ(cancelled.value->error().effect, redoubt::effect::unknown);
+}
+
+TEST(guard_stack, C25_deadlines_at_the_ends_of_time) {
+  world w;
+  guards g;
+  auto const s = g.stack();
+  auto const ask = [&](redoubt::time_point by) {
+    std::optional<result<std::string>> got;
+    s.async([&](result<std::string> r) { got.emplace(std::move(r)); }, w.get_executor(), deadline(by),
+            std::string("k"), 1);
+    w.run_for(1ms);
+    EXPECT_TRUE(got);
+    return got ? *got : result<std::string>(test::failed(errc::unspecified));
+  };
+  for (auto const by : {redoubt::time_point::min(), redoubt::time_point::min() + 1ns, w.now()}) {
+    auto const late = ask(by);
+    ASSERT_FALSE(late);
+    EXPECT_EQ(late.error().code, errc::deadline_exceeded);
+    EXPECT_EQ(late.error().effect, redoubt::effect::none);
+  }
+  for (auto const by : {redoubt::time_point::max(), redoubt::time_point::max() - 1ns}) EXPECT_TRUE(ask(by));
+  EXPECT_EQ(g.slots.snapshot().used, 0u);
+}
+
 TEST(guard_stack, a_plan_prints_and_compares) {
   guards g, other;
   EXPECT_EQ(g.stack().plan(), other.stack().plan());
@@ -122,6 +209,26 @@ TEST(guard_stack, A_14_the_sum_of_a_routes_limits_is_checked_at_start_up) {
     EXPECT_STREQ(e.what(), "plan: worst_time is \"500 ms\", must be at most 499 ms");
   }
   EXPECT_EQ(redoubt::worst_time_of(redoubt::start(load).plan(), read.plan()), redoubt::duration::max());
+}
+
+// A figure that does not hold would be worse than none.
+TEST(guard_stack, A_14_a_plan_claims_no_bound_that_does_not_hold) {
+  guards g;
+  redoubt::retry again({.retries = 2, .total = 300ms});
+  auto const unlimited = redoubt::start(load) | through(again, redoubt::repeat::idempotent);
+  EXPECT_EQ(unlimited.plan().worst_case().worst_time, redoubt::duration::max())
+      << "it ends no attempt that takes no notice of its deadline";
+  auto const limited =
+      redoubt::start(load) | redoubt::limit(100ms) | through(again, redoubt::repeat::idempotent);
+  EXPECT_EQ(limited.plan().worst_case().worst_time, 300ms);
+
+  auto const whole = redoubt::start(load) | one_per_key(g.flights);
+  EXPECT_EQ(whole.plan().worst_case().concurrency, 1024u) << "a flight is counted until it really ends";
+  auto const orphans = redoubt::start(load) | redoubt::limit(100ms) | one_per_key(g.flights);
+  EXPECT_EQ(orphans.plan().worst_case().concurrency, ~std::uint64_t{0}) << "and what a limit leaves is not";
+  auto const with_slots =
+      redoubt::start(load) | through(g.slots) | redoubt::limit(100ms) | one_per_key(g.flights);
+  EXPECT_EQ(with_slots.plan().worst_case().concurrency, 8u) << "except by its slot";
 }
 
 template <class Stack, class Layer>

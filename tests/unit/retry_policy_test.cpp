@@ -3,12 +3,15 @@
 #include <redoubt/policy/retrying.hpp>
 
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <gtest/gtest.h>
 
 #include <redoubt/policy/cache_aside.hpp>
@@ -266,6 +269,56 @@ TEST_F(retry_policy, the_guard_repeats_any_operation) {
   EXPECT_EQ(world.run(go(world.executor())).value(), 42);
   EXPECT_EQ(again.snapshot().attempts, 3u);
   EXPECT_EQ(again.worst_case(), 1s);
+}
+
+TEST(retry_policy_guard, C100_an_attempt_that_throws_is_a_failure_and_not_repeated) {
+  test::virtual_context world;
+  retry again({.retries = 3}, 1);
+  int attempts = 0;
+  auto attempt = [&](deadline) -> asio::awaitable<result<int>> {
+    ++attempts;
+    throw std::runtime_error("no");
+    co_return 1;
+  };
+  std::optional<result<int>> got;
+  again.run<int>(world.executor(), {}, repeat::idempotent, attempt,
+                 [&](result<int> r) { got.emplace(std::move(r)); });
+  world.run();
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->error().code, errc::load_failed);
+  EXPECT_EQ(got->error().effect, effect::unknown);
+  EXPECT_EQ(attempts, 1);
+  EXPECT_EQ(again.snapshot().not_repeatable, 1u);
+}
+
+TEST(retry_policy_guard, A_12_after_a_cancellation_nothing_is_repeated_whatever_the_attempt_says) {
+  test::virtual_context world;
+  retry again({.retries = 3, .total = 10s}, 1);
+  int attempts = 0;
+  auto stubborn = [&](deadline) -> asio::awaitable<result<int>> {
+    ++attempts;
+    timer clock(world.executor());
+    for (int i = 0; i < 2; ++i) {
+      boost::system::error_code ignored;
+      co_await clock.async_wait_until(world.now() + 50ms, asio::redirect_error(asio::use_awaitable, ignored));
+    }
+    failure f;
+    f.code = errc::connection_lost;
+    f.effect = effect::none;
+    result<int> out(f);
+    co_return out;
+  };
+  asio::cancellation_signal stop;
+  std::optional<result<int>> got;
+  again.run<int>(
+      world.executor(), {}, repeat::idempotent, stubborn,
+      asio::bind_cancellation_slot(stop.slot(), [&](result<int> r) { got.emplace(std::move(r)); }));
+  world.run_for(10ms);
+  stop.emit(asio::cancellation_type::terminal);
+  world.run();
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->error().code, errc::cancelled);
+  EXPECT_EQ(attempts, 1);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <redoubt/guard/token_bucket.hpp>
 
 #include <optional>
+#include <stdexcept>
 #include <vector>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -141,6 +142,40 @@ TEST_F(token_bucket_guard, options_name_the_bad_field) {
   } catch (option_error const& e) {
     EXPECT_EQ(e.field(), "max_wait");
   }
+  try {
+    token_bucket bad({.rate = {.limit = 1, .per = 1s}, .max_hold_off = 25h});
+    FAIL() << "accepted";
+  } catch (option_error const& e) {
+    EXPECT_EQ(e.field(), "max_hold_off");
+  }
+}
+
+TEST_F(token_bucket_guard, E_05_no_answer_keeps_everybody_off_for_longer_than_it_may) {
+  token_bucket bucket({.rate = {.limit = 10, .per = 1s}, .max_wait = 0s, .max_hold_off = 10min});
+  failure f;
+  f.code = errc::remote_throttled;
+  for (auto const asked : {duration(24h * 365), duration::max()}) {
+    f.retry_after = asked;
+    bucket.on_failure(f, world.now());
+    auto const refused = bucket.try_acquire(world.now());
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().retry_after, 10min);
+    world.run_for(10min);
+    EXPECT_TRUE(bucket.try_acquire(world.now()));
+  }
+}
+
+TEST_F(token_bucket_guard, C100_an_operation_that_throws_is_a_failure) {
+  token_bucket bucket({.rate = {.limit = 10, .per = 1s}});
+  auto throwing = [](deadline) -> asio::awaitable<result<int>> {
+    throw std::runtime_error("no");
+    co_return 1;
+  };
+  std::optional<result<int>> got;
+  bucket.run<int>(world.executor(), {}, throwing, [&](result<int> r) { got.emplace(std::move(r)); });
+  world.run();
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->error().code, errc::load_failed);
 }
 
 }  // namespace

@@ -25,6 +25,7 @@
 #include <redoubt/core/time.hpp>
 #include <redoubt/fsm/accept_ratio.hpp>
 #include <redoubt/guard/layer.hpp>
+#include <redoubt/guard/layer_coroutine.hpp>
 
 namespace redoubt {
 
@@ -44,7 +45,8 @@ struct adaptive_throttle_snapshot {
 /// come back, and is not repeated by a `retry`.
 ///
 /// Accepted is every answer, errors of the caller included. Not accepted is what does not answer, and 429 or
-/// 5xx. Our own refusals further in and the caller's cancellations say nothing and are not counted.
+/// 5xx. Our own refusals further in, what the operation threw, and the caller's cancellations say nothing and
+/// are not counted.
 ///
 /// Thread-safe; must outlive the operations in flight. While nothing is refused, admission is one atomic
 /// read.
@@ -82,7 +84,7 @@ class adaptive_throttle {
 
   /// Calls `operation(by)` -> `awaitable<result<T>>`, or refuses. Completion: `void(result<T>)`, on the
   /// token's executor, exactly once, never inside this call. `executor` runs the operation and provides the
-  /// time.
+  /// time. An operation that throws counts as `load_failed`.
   template <class T, safe_callable Operation, class Token = asio::deferred_t>
   auto run(asio::any_io_executor executor, deadline by, Operation&& operation, Token&& token = Token{}) {
     auto start = [this, executor, by, operation = std::forward<Operation>(operation)]() mutable {
@@ -101,7 +103,7 @@ class adaptive_throttle {
       result<T> none(mine.error());
       co_return none;
     }
-    result<T> got = co_await operation(by);
+    result<T> got = co_await detail::value_of<T>(operation, by);
     got ? on_success(now) : on_failure(got.error(), now);
     co_return got;
   }

@@ -6,6 +6,7 @@
 
 #include <exception>
 #include <memory>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -22,12 +23,35 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/strand.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <redoubt/async/clock.hpp>
 #include <redoubt/guard/layer.hpp>
 
 namespace redoubt::detail {
+
+/// A call that was cancelled before anything of it was started.
+[[nodiscard]] failure never_started() noexcept;
+
+/// What an operation that threw amounts to for the guards around it: `load_failed`, or `cancelled` when it
+/// was asked to stop and threw what Asio's operations throw then. Effect unknown.
+[[nodiscard]] failure thrown_failure(std::exception_ptr const& thrown, bool cancelled) noexcept;
+
+/// What `operation(by)` -> `awaitable<result<T>>` gives; nothing is thrown.
+template <class T, class Operation>
+asio::awaitable<result<T>> value_of(Operation& operation, deadline by) {
+  std::exception_ptr thrown;
+  try {
+    result<T> got = co_await operation(by);
+    co_return got;
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  asio::cancellation_state const state = co_await asio::this_coro::cancellation_state;
+  result<T> none(thrown_failure(thrown, state.cancelled() != asio::cancellation_type::none));
+  co_return none;
+}
 
 /// A coroutine that runs for a call: on a strand, where a request to stop is delivered too.
 class spawned_call : public cancel_listener, public std::enable_shared_from_this<spawned_call> {
@@ -41,51 +65,53 @@ class spawned_call : public cancel_listener, public std::enable_shared_from_this
     });
   }
 
-  /// Starts `initiate(handler)`, an Asio operation with the signature void(result<T>), on the strand.
+  /// Starts `initiate(handler)`, an Asio operation with the signature void(result<T>), on the strand. What it
+  /// throws as it starts is what it ended with.
   template <class T, class Initiate, class Done>
   void initiate(Initiate start, Done done) {
-    on_strand<T>(std::move(done), [start = std::move(start)](auto& self, auto ended) mutable {
-      start(asio::bind_cancellation_slot(self.stop_.slot(),
-                                         asio::bind_executor(self.strand_, std::move(ended))));
-    });
+    auto begin = [start = std::move(start)](auto& self, auto ended) mutable {
+      auto const kept = std::make_shared<std::optional<decltype(ended)>>(std::move(ended));
+      auto handler = [kept](result<T> value) {
+        if (auto end = std::exchange(*kept, std::nullopt)) (*end)(std::move(value));
+      };
+      try {
+        start(asio::bind_cancellation_slot(self.stop_.slot(),
+                                           asio::bind_executor(self.strand_, std::move(handler))));
+      } catch (...) {
+        auto end = std::exchange(*kept, std::nullopt);
+        if (end) (*end)(result<T>(thrown_failure(std::current_exception(), self.cancelled_)));
+      }
+    };
+    on_strand<T>(std::move(done), std::move(begin), never_started);
   }
 
   /// Starts the coroutine `function()` -> awaitable<result<T>>, on the strand.
-  template <class T, class Function, class Done>
-  void run(Function function, Done done) {
-    on_strand<T>(std::move(done), [function = std::move(function)](auto& self, auto ended) mutable {
-      auto with_exception = [ended = std::move(ended)](std::exception_ptr thrown, result<T> value) mutable {
-        ended(thrown ? result<T>(thrown_failure()) : std::move(value));
+  template <class T, class Function, class Done, class Early>
+  void run(Function function, Done done, Early early) {
+    auto begin = [function = std::move(function)](auto& self, auto ended) mutable {
+      auto with_exception = [&self, ended = std::move(ended)](std::exception_ptr thrown,
+                                                              result<T> value) mutable {
+        ended(thrown ? result<T>(thrown_failure(thrown, self.cancelled_)) : std::move(value));
       };
       asio::co_spawn(self.strand_, std::move(function),
                      asio::bind_cancellation_slot(
                          self.stop_.slot(), asio::bind_executor(self.strand_, std::move(with_exception))));
-    });
-  }
-
-  /// What an operation that threw amounts to for the guards around it.
-  [[nodiscard]] static failure thrown_failure() noexcept {
-    failure f;
-    f.code = errc::load_failed;
-    f.effect = effect::unknown;
-    return f;
+    };
+    on_strand<T>(std::move(done), std::move(begin), std::move(early));
   }
 
  private:
-  // The slot is only ever touched on the strand.
-  template <class T, class Done, class Begin>
-  void on_strand(Done done, Begin begin) {
+  // The slot is only ever touched on the strand. `early()` is the failure of a call that was cancelled
+  // before.
+  template <class T, class Done, class Begin, class Early>
+  void on_strand(Done done, Begin begin, Early early) {
     auto ended = [self = shared_from_this(), done = std::move(done)](result<T> value) mutable {
       std::move(done)(std::move(value));
     };
-    asio::dispatch(strand_,
-                   [self = shared_from_this(), begin = std::move(begin), ended = std::move(ended)]() mutable {
-                     if (!self->cancelled_) return begin(*self, std::move(ended));
-                     failure f;
-                     f.code = errc::cancelled;
-                     f.effect = effect::none;
-                     ended(result<T>(f));
-                   });
+    asio::dispatch(strand_, [self = shared_from_this(), begin = std::move(begin), ended = std::move(ended),
+                             early = std::move(early)]() mutable {
+      self->cancelled_ ? ended(result<T>(early())) : begin(*self, std::move(ended));
+    });
   }
 
   asio::strand<asio::any_io_executor> strand_;
@@ -94,19 +120,24 @@ class spawned_call : public cancel_listener, public std::enable_shared_from_this
 };
 
 /// Starts `function()` -> `awaitable<result<T>>` for a call and hands its value to `done`. What it throws
-/// becomes `load_failed`. The scope's cancellation arrives as terminal cancellation of the coroutine.
-template <class T, class Function, class Done>
-void spawn_call(call_scope const& scope, Function function, Done done) {
+/// becomes a `thrown_failure`. The scope's cancellation arrives as terminal cancellation of the coroutine;
+/// when it came before, `early()` is the failure, and nothing is started.
+template <class T, class Function, class Done, class Early>
+void spawn_call(call_scope const& scope, Function function, Done done, Early early) {
   if (scope.cancel == nullptr) {
     auto ended = [done = std::move(done)](std::exception_ptr thrown, result<T> value) mutable {
-      std::move(done)(thrown ? result<T>(spawned_call::thrown_failure()) : std::move(value));
+      std::move(done)(thrown ? result<T>(thrown_failure(thrown, false)) : std::move(value));
     };
     asio::co_spawn(scope.executor, std::move(function), std::move(ended));
     return;
   }
   auto call = std::make_shared<spawned_call>(scope.executor);
   scope.cancel->listen(call);
-  call->template run<T>(std::move(function), std::move(done));
+  call->template run<T>(std::move(function), std::move(done), std::move(early));
+}
+template <class T, class Function, class Done>
+void spawn_call(call_scope const& scope, Function function, Done done) {
+  spawn_call<T>(scope, std::move(function), std::move(done), never_started);
 }
 
 /// The handler of an Asio operation that a call inside a layer completes.

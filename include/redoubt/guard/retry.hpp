@@ -78,7 +78,8 @@ class retry {
   /// it gives a value or trying again is no use. Completion: `void(result<T>)`, on the token's executor,
   /// exactly once, never inside this call. `executor` runs the attempts and provides the time. The failure is
   /// the last attempt's with all sends and the whole time in it; its effect is `unknown` if any attempt may
-  /// have been executed. `retries_exhausted` when there was no time for the first.
+  /// have been executed. `retries_exhausted` when there was no time for the first. An attempt that throws
+  /// counts as `load_failed`.
   template <class T, safe_callable Attempt, class Token = asio::deferred_t>
   auto run(asio::any_io_executor executor, deadline by, repeat allowed, Attempt&& attempt,
            Token&& token = Token{}) {
@@ -134,19 +135,25 @@ class retry {
         boost::system::error_code stopped;
         co_await clock.async_wait_until(*one.pause_until, asio::redirect_error(asio::use_awaitable, stopped));
         if (stopped) {
-          last.code = errc::cancelled;
-          not_repeatable_.add();
-          result<T> out(one.plan.sum_up(std::move(last), clock.now()));
+          result<T> out(cancelled(one, std::move(last), clock.now()));
           co_return out;
         }
         repeats_.add();
       }
-      result<T> got = co_await attempt(one.plan.attempt_limit(clock.now()));
+      deadline const limit = one.plan.attempt_limit(clock.now());
+      result<T> got = co_await detail::value_of<T>(attempt, limit);
       if (got) {
         succeed();
         co_return got;
       }
       last = got.error();
+      // Whatever an attempt says that took no notice of the request to stop.
+      asio::cancellation_state const state = co_await asio::this_coro::cancellation_state;
+      if (state.cancelled() != asio::cancellation_type::none) {
+        (void)one.plan.after(last, one.allowed, clock.now(), one.random);
+        result<T> out(cancelled(one, std::move(last), clock.now()));
+        co_return out;
+      }
       if (!again(one, last, clock.now())) {
         result<T> out(one.plan.sum_up(std::move(last), clock.now()));
         co_return out;
@@ -171,6 +178,8 @@ class retry {
   [[nodiscard]] begun begin(time_point start, deadline by, repeat allowed) noexcept;
   /// Counts a success.
   void succeed() noexcept;
+  /// Counts an end by the caller's wish, and sums it up; `last` is what the last attempt ended with.
+  [[nodiscard]] failure cancelled(begun const& one, failure last, time_point now) noexcept;
   /// Decides what follows a failure, and counts an end. True: `pause_until` says when to go on.
   [[nodiscard]] bool again(begun& one, failure const& last, time_point now) noexcept;
 
@@ -237,12 +246,14 @@ class retry_layer {
       auto attempt = [inner = next, ex = executor, copy = std::move(args)](deadline limit) {
         return await_next<T>(*inner, ex, limit, copy);
       };
-      auto rest = [self = owner, ex = executor, state = one, last = std::move(last),
-                   attempt = std::move(attempt)]() mutable {
+      auto rest = [self = owner, ex = executor, state = one, last, attempt = std::move(attempt)]() mutable {
         return self->template go_on<T>(ex, state, std::move(last), std::move(attempt));
       };
+      auto early = [self = owner, state = one, last = std::move(last), now] {
+        return self->cancelled(state, last, now);
+      };
       call_scope const scope{executor, *clock, by, now, cancel};
-      spawn_call<T>(scope, std::move(rest), std::move(done));
+      spawn_call<T>(scope, std::move(rest), std::move(done), std::move(early));
     }
   };
 

@@ -59,6 +59,9 @@ class token_bucket {
     /// The longest wait for a turn, whatever the deadline. It also bounds how many wait: as many as have a
     /// turn within it. Default 1 s. Range 0 (never wait) .. 1 h.
     duration max_wait = std::chrono::seconds(1);
+    /// The longest pause that an answer of the provider can ask for: one wrong answer, or a hostile one, does
+    /// not keep everybody off for a year. Default 1 h. Range 1 ms .. 24 h.
+    duration max_hold_off = std::chrono::hours(1);
 
     /// Throws `option_error` naming the field that is out of range.
     void validate() const;
@@ -84,8 +87,8 @@ class token_bucket {
   }
 
   /// Waits for a turn, calls `operation(by)` -> `awaitable<result<T>>`, and obeys a pause that its failure
-  /// asks for
-  /// (`remote_throttled` with `retry_after`). Completion: `void(result<T>)`, as for `acquire`.
+  /// asks for (`remote_throttled` with `retry_after`), up to `max_hold_off`. Completion: `void(result<T>)`,
+  /// as for `acquire`. An operation that throws counts as `load_failed`.
   template <class T, safe_callable Operation, class Token = asio::deferred_t>
   auto run(asio::any_io_executor executor, deadline by, Operation&& operation, Token&& token = Token{}) {
     auto start = [this, executor, by, operation = std::forward<Operation>(operation)]() mutable {
@@ -106,7 +109,7 @@ class token_bucket {
       result<T> none(waited.error());
       co_return none;
     }
-    result<T> got = co_await operation(by);
+    result<T> got = co_await detail::value_of<T>(operation, by);
     if (!got) on_failure(got.error(), redoubt::now(executor));
     co_return got;
   }
@@ -115,7 +118,8 @@ class token_bucket {
   /// so.
   void hold_off(time_point until) noexcept;
 
-  /// Holds off for as long as `why` asks, if the provider said that it is asked too often.
+  /// Holds off for as long as `why` asks, up to `max_hold_off`, if the provider said that it is asked too
+  /// often.
   void on_failure(failure const& why, time_point now) noexcept;
 
   /// Numbers so far.
@@ -142,6 +146,7 @@ class token_bucket {
 
   std::string name_;
   duration max_wait_;
+  duration max_hold_off_;
   rate_options rate_;
   rate_meter meter_;
   std::shared_ptr<failure_detail const> detail_;
