@@ -347,4 +347,25 @@ TEST_F(breaker_hint_policy, options_name_the_bad_field) {
   EXPECT_EQ(field({.key = "k", .node = "n", .quorum = {.nodes = 1}}), "nodes");
 }
 
+TEST_F(breaker_hint_policy, A_12_cancelling_it_ends_it_at_once_at_every_point) {
+  start(1);
+  hint slow(redis, nodes[0]->guard,
+            {.key = "breaker:payments", .node = "n", .quorum = {.window = 1h}, .interval = 30min, .seed = 1});
+  for (bool const frozen : {true, false}) {
+    SCOPED_TRACE(frozen);
+    if (frozen) redis.redis().pause();
+    asio::cancellation_signal stop;
+    std::optional<result<void>> ended;
+    slow.run(asio::bind_cancellation_slot(stop.slot(), [&](result<void> r) { ended = r; }));
+    world.run_for(10ms);
+    ASSERT_FALSE(ended.has_value()) << (frozen ? "in an exchange" : "in a pause");
+    stop.emit(asio::cancellation_type::terminal);
+    world.run_for(10ms);
+    ASSERT_TRUE(ended.has_value());
+    EXPECT_EQ(ended->error().code, errc::cancelled);
+    if (frozen) redis.redis().resume(world.now());
+    world.run_for(1s);
+  }
+}
+
 }  // namespace

@@ -159,9 +159,12 @@ asio::awaitable<result<void>> breaker_hint<Client>::loop() {
     time_point const next = saturating_add(clock.now(), pause);
     (void)co_await once(deadline(next));
     boost::system::error_code ignored;
-    co_await clock.async_wait_until(next, asio::redirect_error(asio::use_awaitable, ignored));
-    asio::cancellation_state const state = co_await asio::this_coro::cancellation_state;
-    if (state.cancelled() == asio::cancellation_type::none) continue;
+    asio::cancellation_state state = co_await asio::this_coro::cancellation_state;
+    if (state.cancelled() == asio::cancellation_type::none) {
+      co_await clock.async_wait_until(next, asio::redirect_error(asio::use_awaitable, ignored));
+      state = co_await asio::this_coro::cancellation_state;
+      if (state.cancelled() == asio::cancellation_type::none) continue;
+    }
     failure f;
     f.code = errc::cancelled;
     f.effect = effect::unknown;
