@@ -16,12 +16,15 @@
 #include <gtest/gtest.h>
 
 #include <redoubt/core/random.hpp>
+#include <redoubt/guard/adaptive_throttle.hpp>
 #include <redoubt/guard/breaker.hpp>
 #include <redoubt/guard/bulkhead_layer.hpp>
+#include <redoubt/guard/hedge.hpp>
 #include <redoubt/guard/retry.hpp>
 #include <redoubt/guard/single_flight.hpp>
 #include <redoubt/guard/stack.hpp>
 #include <redoubt/guard/time_limit.hpp>
+#include <redoubt/guard/token_bucket.hpp>
 
 #include "unit/guard_rig.hpp"
 
@@ -74,7 +77,7 @@ class chaos {
     return [this](call_scope const&, auto done, int) {
       ++started_;
       if (random_.chance(1, 6)) return std::move(done)(some_result());
-      if (random_.chance(1, 20)) return;  // dropped at once
+      if (drops_ && random_.chance(1, 20)) return;  // dropped at once
       auto kept = std::make_shared<decltype(done)>(std::move(done));
       pending_.push_back([kept](std::optional<result<int>> r) {
         if (r) std::move (*kept)(std::move(*r));
@@ -135,7 +138,7 @@ class chaos {
     auto const at = pending_.begin() + static_cast<std::ptrdiff_t>(random_.below(pending_.size()));
     auto const finish = std::move(*at);
     pending_.erase(at);
-    if (random_.chance(1, 15)) return;  // dropped
+    if (drops_ && random_.chance(1, 15)) return;  // dropped
     finish(some_result());
   }
 
@@ -213,11 +216,32 @@ class chaos {
       auto const s = start_plain<int>(operation()) | through(*slots_) | through(*limit_) | through(*db_) |
                      total(50ms) | one_per_key(*flights_);
       go(s);
-    } else {
+    } else if (random_.chance(1, 2)) {
       retry again({.retries = 2, .total = 50ms, .pause = {.base = 2ms, .cap = 8ms}}, 1);
       auto const s = start_plain<int>(operation()) | through(*slots_) | through(*limit_) | through(*db_) |
                      through(again, repeat::idempotent) | one_per_key(*flights_);
       go(s);
+    } else {
+      // Without a flight, which answers who is cancelled: each layer has to, and who drops a call answers
+      // nobody.
+      drops_ = false;
+      token_bucket quota({.rate = {.limit = 2000, .per = 1s, .burst = 3}, .max_wait = 10ms});
+      adaptive_throttle throttle({.ratio = {.window = 1s}, .seed = 1});
+      hedge twice({.delay = 4ms, .ratio = 0.5});
+      retry_budget budget({.ratio = 0.5});
+      retry again({.retries = 2, .total = 50ms, .pause = {.base = 2ms, .cap = 8ms}}, budget, 1);
+      auto const s = start_plain<int>(operation()) | through(*slots_) | through(quota) | through(*limit_) |
+                     through(*db_) | through(throttle) | through(twice, idempotent) |
+                     through(again, repeat::idempotent);
+      if (random_.chance(1, 2)) {
+        go(s);
+      } else {
+        go(s | total(50ms));
+      }
+      auto const h = twice.snapshot();
+      EXPECT_EQ(h.attempts, h.ended);
+      auto const r = again.snapshot();
+      EXPECT_EQ(r.operations, r.succeeded + r.not_repeatable + r.none_left + r.no_time + r.no_budget);
     }
   }
 
@@ -231,6 +255,7 @@ class chaos {
   std::vector<end> pending_;
   std::vector<std::shared_ptr<caller>> callers_;
   int started_ = 0;
+  bool drops_ = true;
 };
 
 TEST(guard_chaos, C88_C96_C98_C100_every_caller_is_answered_once_in_time_and_nothing_stays_held) {
