@@ -62,6 +62,7 @@ struct waiting_caller {
 
 struct bulkhead::core : std::enable_shared_from_this<core> {
   using waiter = waiting_caller<handler>;
+  class wait_in_context;
 
   explicit core(options o)
       : name(std::move(o.name)),
@@ -109,6 +110,7 @@ struct bulkhead::core : std::enable_shared_from_this<core> {
   void apply(std::unique_lock<std::mutex>& lock);
   void on_timer(time_point now);
   void cancel(waiter const& w);
+  [[nodiscard]] std::shared_ptr<waiter> take_out(waiter const& w);
   void close();
 
   /// Ends the wait of somebody who is in no list any more; never inside the caller's own call. `granted` is
@@ -138,6 +140,27 @@ struct bulkhead::core : std::enable_shared_from_this<core> {
   // Set when the bulkhead is gone and slots are in use: whoever gives the last one back ends it. Under the
   // mutex.
   std::shared_ptr<core> itself;
+};
+
+/// What a waiter's context holds of it until the wait has ended. A context that dies first takes the waiter
+/// with it: nobody could answer it any more.
+class bulkhead::core::wait_in_context {
+ public:
+  wait_in_context(std::shared_ptr<core> c, std::shared_ptr<waiter> w) noexcept
+      : core_(std::move(c)),
+        waiter_(std::move(w)) {}
+  wait_in_context(wait_in_context&&) noexcept = default;
+  wait_in_context& operator=(wait_in_context&&) = delete;
+  ~wait_in_context() {
+    if (core_) (void)core_->take_out(*waiter_);
+  }
+  [[nodiscard]] waiter& of() const noexcept { return *waiter_; }
+  /// The context lives. Afterwards this holds nothing.
+  [[nodiscard]] std::shared_ptr<core> arrived() noexcept { return std::exchange(core_, nullptr); }
+
+ private:
+  std::shared_ptr<core> core_;
+  std::shared_ptr<waiter> waiter_;
 };
 
 void bulkhead::core::start(asio::any_io_executor const& executor, deadline by, slot_class what, handler h) {
@@ -171,12 +194,15 @@ void bulkhead::core::start(asio::any_io_executor const& executor, deadline by, s
   waiting.emplace(entry.id, w);
   lock.unlock();
 
-  asio::post(w->strand, [self = shared_from_this(), w, by] {
-    if (w->ended) return;
-    w->clock.async_wait_until(by.at(),
-                              asio::bind_executor(w->strand, [self, w](boost::system::error_code ec) {
-                                if (!ec) self->on_timer(w->clock.now());
-                              }));
+  asio::post(w->strand, [wait = wait_in_context(shared_from_this(), w), by]() mutable {
+    auto& mine = wait.of();
+    if (mine.ended) return;
+    mine.clock.async_wait_until(
+        by.at(),
+        asio::bind_executor(mine.strand, [wait = std::move(wait)](boost::system::error_code ec) mutable {
+          auto const self = wait.arrived();
+          if (!ec) self->on_timer(wait.of().clock.now());
+        }));
   });
 }
 
@@ -231,15 +257,17 @@ void bulkhead::core::on_timer(time_point now) {
 }
 
 void bulkhead::core::cancel(waiter const& w) {
-  std::shared_ptr<waiter> gone;
-  {
-    std::scoped_lock const lock(mutex);
-    if (!queue.withdraw(w.id)) return;
-    auto const at = waiting.find(w.id);
-    gone = std::move(at->second);
-    waiting.erase(at);
-  }
-  finish(std::move(gone), permit(), errc::cancelled);
+  if (auto gone = take_out(w)) finish(std::move(gone), permit(), errc::cancelled);
+}
+
+// Null when it does not wait any more.
+std::shared_ptr<bulkhead::core::waiter> bulkhead::core::take_out(waiter const& w) {
+  std::scoped_lock const lock(mutex);
+  if (!queue.withdraw(w.id)) return nullptr;
+  auto const at = waiting.find(w.id);
+  auto gone = std::move(at->second);
+  waiting.erase(at);
+  return gone;
 }
 
 void bulkhead::core::close() {

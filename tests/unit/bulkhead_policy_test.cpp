@@ -202,6 +202,29 @@ TEST_F(bulkhead_policy, a_slot_granted_to_a_context_that_dies_comes_back) {
   EXPECT_EQ(b.snapshot().used, 0u);
 }
 
+// Guards are often made before the context, and so outlive it.
+TEST_F(bulkhead_policy, C80_a_waiter_whose_context_dies_leaves_the_queue) {
+  for (bool const begun : {false, true}) {
+    SCOPED_TRACE(begun);
+    bulkhead b{{.slots = 1}};
+    auto held = b.try_acquire();
+    {
+      asio::io_context other;
+      test::virtual_context third;
+      for (asio::any_io_executor const& where :
+           {asio::any_io_executor(other.get_executor()), third.executor()}) {
+        b.acquire(where, {}, [](redoubt::result<permit>) { FAIL(); });
+      }
+      if (begun) other.poll(), third.settle();
+      EXPECT_EQ(b.snapshot().waiting, 2u);
+    }
+    EXPECT_EQ(b.snapshot().waiting, 0u);
+    EXPECT_EQ(b.snapshot().withdrawn, 2u);
+    held->release();
+    EXPECT_EQ(b.snapshot().used, 0u);
+  }
+}
+
 TEST_F(bulkhead_policy, works_in_a_coroutine) {
   bulkhead b{{.slots = 1}};
   auto const one = [&]() -> asio::awaitable<int> {

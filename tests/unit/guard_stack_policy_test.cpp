@@ -130,6 +130,35 @@ TEST(guard_stack, C100_an_asio_operation_that_throws_as_it_starts_is_a_failure) 
   EXPECT_EQ(g.db.snapshot().neutral, 2u);
 }
 
+// What an Asio operation leaves in its slot is good until it has ended.
+TEST(guard_stack, A_12_a_request_to_stop_that_comes_with_the_end_does_not_reach_an_ended_operation) {
+  world w;
+  std::function<void()> end;
+  bool late = false;
+  auto const s = redoubt::start_async<int>([&](deadline, auto handler) {
+                   auto const running = std::make_shared<bool>(true);
+                   asio::get_associated_cancellation_slot(handler).assign(
+                       [&late, alive = std::weak_ptr(running)](asio::cancellation_type) {
+                         if (alive.expired()) late = true;
+                       });
+                   end = [running, h = std::make_shared<decltype(handler)>(std::move(handler))] {
+                     auto const executor = asio::get_associated_executor(*h);
+                     asio::post(executor, [running, h] { std::move (*h)(result<int>(1)); });
+                   };
+                 }) |
+                 redoubt::limit(1s);
+  asio::cancellation_signal stop;
+  told a;
+  s.async(asio::bind_cancellation_slot(stop.slot(), [&](result<int> r) { a.value = std::move(r); }),
+          w.get_executor(), deadline());
+  w.run_for(1ms);
+  std::exchange(end, nullptr)();
+  stop.emit(asio::cancellation_type::terminal);
+  w.run_for(1ms);
+  EXPECT_TRUE(a.value);
+  EXPECT_FALSE(late);
+}
+
 // Asio's operations throw `operation_aborted` when they are cancelled; that is no failure of the
 // application's.
 TEST(guard_stack, A_12_a_coroutine_that_its_cancellation_ends_is_cancelled) {

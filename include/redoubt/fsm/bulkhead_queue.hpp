@@ -70,7 +70,8 @@ struct bulkhead_snapshot {
   std::uint64_t granted = 0;    ///< Slots given so far, waited for or not.
   std::uint64_t refused = 0;    ///< Refused at once: all slots and all waiting places were taken.
   std::uint64_t expired = 0;    ///< Refused because the deadline passed: while waiting, or before.
-  std::uint64_t withdrawn = 0;  ///< Left the queue because their caller cancelled, or the bulkhead went away.
+  std::uint64_t withdrawn = 0;  ///< Left the queue: their caller cancelled, or the bulkhead or their context
+                                ///< went away.
 };
 
 /// Sans-io machine of a bulkhead. Copyable value.

@@ -25,7 +25,8 @@ namespace redoubt {
 namespace asio = boost::asio;
 
 /// Slots for concurrent work. Thread-safe: any thread may acquire, release, and read. Needs no executor of
-/// its own; a permit may outlive it. As a layer of a stack: `through(db)` of `guard/bulkhead_layer.hpp`.
+/// its own; a permit may outlive it. Whoever waits on a context that is destroyed leaves the queue. As a
+/// layer of a stack: `through(db)` of `guard/bulkhead_layer.hpp`.
 ///
 ///     bulkhead db{{.name = "db", .slots = 8, .waiters = 64}};
 ///     auto permit = co_await db.acquire(executor, by);

@@ -71,8 +71,11 @@ class spawned_call : public cancel_listener, public std::enable_shared_from_this
   void initiate(Initiate start, Done done) {
     auto begin = [start = std::move(start)](auto& self, auto ended) mutable {
       auto const kept = std::make_shared<std::optional<decltype(ended)>>(std::move(ended));
-      auto handler = [kept](result<T> value) {
-        if (auto end = std::exchange(*kept, std::nullopt)) (*end)(std::move(value));
+      auto handler = [&self, kept](result<T> value) {
+        auto end = std::exchange(*kept, std::nullopt);  // keeps `self`
+        if (!end) return;
+        self.stop_.slot().clear();  // what the operation left there may be gone
+        (*end)(std::move(value));
       };
       try {
         start(asio::bind_cancellation_slot(self.stop_.slot(),
