@@ -127,6 +127,8 @@ void connection_core::on_written(std::uint64_t epoch, std::size_t bytes) {
 void connection_core::on_read(std::uint64_t epoch, std::string_view bytes) {
   if (epoch != life_.epoch()) return;
   auto const t = port_.now();
+  auto const size = bytes.size();
+  std::size_t replies = 0;
   queue_.on_bytes(t);
   while (!bytes.empty() && epoch == life_.epoch() && reader_.error() == errc::unspecified) {
     auto const piece = bytes.substr(0, reader_.good_piece());
@@ -135,12 +137,15 @@ void connection_core::on_read(std::uint64_t epoch, std::string_view bytes) {
     while (epoch == life_.epoch()) {
       auto r = reader_.next();
       if (!r) break;
+      ++replies;
       on_reply(std::move(*r), t);
     }
   }
   if (epoch == life_.epoch() && reader_.error() != errc::unspecified) {
     lose(reader_.error(), reader_.error_text(), t);
   }
+  read_size_ = least_read;
+  if (size >= (replies + 1) * large_reply) read_size_ = replies > 0 ? 2 * least_read : most_read;
   if (epoch == life_.epoch()) port_.read(epoch);
   settle(t);
 }

@@ -255,13 +255,10 @@ class basic_connection final : public connection,
       // Behind the strand, so a handler that takes its time does not hold the connection up.
       if (auto calls = ended.take(); !calls.empty()) deliver_all(self->executor_, std::move(calls));
     };
-    // What is read at once is answered and followed by new calls at once: in small pieces, so that the server
-    // has something to do meanwhile, but for a reply of which much is still to come.
-    auto const size = core_.inside_long_reply() ? input_.size() : short_read;
     // Memory of its own for the operation: Asio keeps two blocks for each thread, which are wanted for the
     // turn that follows.
     transport_.async_read_some(
-        asio::buffer(input_.data(), size),
+        asio::buffer(input_.data(), core_.read_size()),
         asio::bind_executor(strand_.get_inner_executor(),
                             asio::bind_allocator(block_allocator<void>(), std::move(done))));
   }
@@ -310,15 +307,13 @@ class basic_connection final : public connection,
     });
   }
 
-  static constexpr std::size_t short_read = 8 * 1024;
-
   std::uint32_t const born_ = fork_count();
   asio::any_io_executor executor_;
   asio::strand<direct_executor> strand_;
   timer timer_;
   std::shared_ptr<credentials_provider> credentials_;
   Transport transport_;
-  std::array<char, 64 * 1024> input_;
+  std::array<char, core::most_read> input_;
   std::optional<std::uint64_t> failed_write_;  // its epoch; the core takes no input while it is in `write()`
   std::vector<close_handler> closers_;
   connection_core core_;

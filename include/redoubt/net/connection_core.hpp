@@ -93,8 +93,10 @@ class connection_core {
   void abandon() noexcept;
   [[nodiscard]] bool closed() const noexcept { return life_.state() == link_state::closed; }
   [[nodiscard]] std::vector<pending_info> pending() const;
-  /// True when a part of a long string has arrived.
-  [[nodiscard]] bool inside_long_reply() const noexcept { return reader_.buffered() >= long_string; }
+  /// How much is best read at once, by what arrived last: little, so that what it ends is answered and
+  /// followed by new calls while the server works on others; more where replies are large; most inside one.
+  [[nodiscard]] std::size_t read_size() const noexcept { return read_size_; }
+  static constexpr std::size_t most_read = 64 * 1024;
 
   /// For tests: false when an invariant does not hold.
   [[nodiscard]] bool check() const { return queue_.check() && life_.check(); }
@@ -127,7 +129,8 @@ class connection_core {
   void tell_sent(pending_call const& call) noexcept;
   [[nodiscard]] failure placed(failure why, std::string_view note) const;
 
-  static constexpr std::size_t long_string = 4 * 1024;
+  static constexpr std::size_t large_reply = 2 * 1024;
+  static constexpr std::size_t least_read = 8 * 1024;
 
   client_options const options_;
   link_port& port_;
@@ -145,6 +148,7 @@ class connection_core {
 
   std::string out_;
   std::size_t out_done_ = 0;
+  std::size_t read_size_ = least_read;
   bool writing_ = false;
   bool retiring_ = false;
   bool announced_ = false;  // observers know of an attempt or a connection that has not ended
