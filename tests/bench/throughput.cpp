@@ -26,8 +26,8 @@ constexpr std::string_view usage = R"(Usage: redoubt_throughput [OPTION]...
 
 Measures this library and others in turns, against a redis-server that it starts itself.
 
-  --seconds S        time for each client in each cell and round (default 0.3)
-  --rounds N         rounds; the medians over them are shown (default 5)
+  --seconds S        time for each client in each cell and round (default 0.1)
+  --rounds N         rounds; the medians over them are shown (default 15)
   --in-flight LIST   calls under way at a time (default 1,8,64,512)
   --loads LIST       get, set: 100 bytes (default both); get-10k, set-10k, get-1m, set-1m: larger values;
                      list-1000: LRANGE of 1000 elements; batch-100: 100 GETs sent together
@@ -41,8 +41,8 @@ Status: 0 when every reply was right, 1 when one was not, 2 when it could not ru
 )";
 
 struct settings {
-  double seconds = 0.3;
-  int rounds = 5;
+  double seconds = 0.1;
+  int rounds = 15;
   std::vector<std::size_t> in_flight = {1, 8, 64, 512};
   std::vector<bench::load const*> loads = {&bench::loads[0], &bench::loads[1]};
   std::vector<std::string> clients;
