@@ -7,8 +7,12 @@
 #include <utility>
 
 #include <boost/asio/execution/context.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/prefer.hpp>
 
 #include <redoubt/net/stream_transport.hpp>
+
+#include "completion_queue.hpp"
 
 namespace redoubt::detail {
 namespace {
@@ -17,7 +21,28 @@ std::atomic<tls_connection_maker> tls_maker = nullptr;
 thread_local bool at_the_last = false;
 thread_local harvest* innermost = nullptr;
 
+// Gives away the calls at the beginning that are to complete in other contexts.
+void deliver_elsewhere(call_list& calls) {
+  while (!calls.empty()) {
+    auto* const host = calls.front()->host();
+    if (host == nullptr || host->get_executor().running_in_this_thread()) return;
+    call_list together;
+    do {
+      together.push(calls.pop());
+    } while (!calls.empty() && calls.front()->host() == host);
+    completion_queue::of(*host).add(std::move(together));
+  }
+}
+
 }  // namespace
+
+asio::io_context* host_of(asio::any_io_executor const& executor) noexcept {
+  using tracked = std::decay_t<decltype(asio::prefer(std::declval<asio::io_context::executor_type const&>(),
+                                                     asio::execution::outstanding_work.tracked))>;
+  if (auto const* const own = executor.target<tracked>()) return host_of(*own);
+  if (auto const* const own = executor.target<asio::io_context::executor_type>()) return host_of(*own);
+  return nullptr;
+}
 
 std::uint64_t connection_seed() {
   std::random_device entropy;
@@ -29,7 +54,10 @@ void set_tls_connection_maker(tls_connection_maker maker) noexcept { tls_maker =
 bool take_turn() noexcept { return std::exchange(at_the_last, false); }
 
 void deliver_all(asio::any_io_executor const& executor, call_list calls) {
-  while (auto* call = calls.pop()) {
+  for (;;) {
+    deliver_elsewhere(calls);
+    auto* const call = calls.pop();
+    if (!call) return;
     at_the_last = calls.empty();
     try {
       call->deliver();

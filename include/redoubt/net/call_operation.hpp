@@ -4,6 +4,7 @@
 // allocator.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -12,8 +13,11 @@
 #include <boost/asio/associated_allocator.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
+#include <boost/asio/execution/context.hpp>
 #include <boost/asio/execution/outstanding_work.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/prefer.hpp>
+#include <boost/asio/query.hpp>
 #include <boost/asio/recycling_allocator.hpp>
 
 #include <redoubt/net/pending_call.hpp>
@@ -21,6 +25,18 @@
 namespace redoubt::detail {
 
 namespace asio = boost::asio;
+
+/// The `io_context` whose own executor this is; null for any other, a strand for one.
+[[nodiscard]] asio::io_context* host_of(asio::any_io_executor const& executor) noexcept;
+template <class Allocator, std::uintptr_t Bits>
+[[nodiscard]] asio::io_context* host_of(
+    asio::io_context::basic_executor_type<Allocator, Bits> const& executor) noexcept {
+  return &asio::query(executor, asio::execution::context);
+}
+template <class Executor>
+[[nodiscard]] asio::io_context* host_of(Executor const&) noexcept {
+  return nullptr;
+}
 
 /// `Outcome` turns the ended call into the handler's argument: `value_type take(pending_call&)`; and may have
 /// it sent once more: `bool again(pending_call&)`, see `pending_call::again`.
@@ -40,13 +56,11 @@ class call_operation final : public pending_call {
   [[nodiscard]] Handler const& handler() const noexcept { return handler_; }
 
   void deliver() override {
-    auto argument = outcome_.take(*this);
     if (same_executor_) {
       // This runs in a function that was submitted to this very executor: a dispatch would be inline as well.
-      auto owner = release();
-      clear_slot(owner);
-      std::move(owner)(std::move(argument));
+      complete();
     } else {
+      auto argument = outcome_.take(*this);
       auto target = std::move(work_);
       // Like a dispatch: inline where that is allowed. Its initiating function would say the same in more
       // code.
@@ -55,6 +69,17 @@ class call_operation final : public pending_call {
         std::move(h)(std::move(v));
       });
     }
+  }
+
+  void complete() override {
+    auto argument = outcome_.take(*this);
+    auto owner = release();
+    clear_slot(owner);
+    std::move(owner)(std::move(argument));
+  }
+
+  [[nodiscard]] asio::io_context* host() const noexcept override {
+    return same_executor_ ? nullptr : host_of(work_);
   }
 
   void discard() noexcept override { (void)release(); }

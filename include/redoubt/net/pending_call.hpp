@@ -18,6 +18,10 @@
 #include <redoubt/resp/reply.hpp>
 #include <redoubt/resp/wire_bytes.hpp>
 
+namespace boost::asio {
+class io_context;
+}
+
 namespace redoubt::detail {
 
 /// A call under way. Owned by exactly one list at a time; ends by `deliver()` or by `discard()`.
@@ -27,8 +31,14 @@ class pending_call {
   pending_call(pending_call const&) = delete;
   pending_call& operator=(pending_call const&) = delete;
 
-  /// Completes the call from its outcome and frees it. Called once, outside the connection.
+  /// Completes the call from its outcome and frees it. Called once, outside the connection, on the client's
+  /// executor; brings the handler to its own.
   virtual void deliver() = 0;
+  /// The context in which the handler is to run, when that is another one than the client's. Null: what
+  /// `deliver()` does is all that is known.
+  [[nodiscard]] virtual boost::asio::io_context* host() const noexcept { return nullptr; }
+  /// `deliver()` for whoever is in that context already.
+  virtual void complete() { deliver(); }
   /// Frees it without completing: the context is being destroyed.
   virtual void discard() noexcept = 0;
   /// The server has answered with `error`. True when the call must be sent once more instead, as what now
@@ -107,6 +117,8 @@ class call_list {
     return call;
   }
   [[nodiscard]] bool empty() const noexcept { return head_ == nullptr; }
+  /// The oldest; null when there is none.
+  [[nodiscard]] pending_call const* front() const noexcept { return head_; }
 
  private:
   pending_call* head_ = nullptr;
