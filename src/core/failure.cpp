@@ -75,10 +75,22 @@ bool about_redis(errc code) noexcept {
   }
 }
 
-/// False for what guards say too, of operations that are not Redis.
+/// False for what is said of operations that are not Redis, too: by guards, and of other sockets.
 bool from_client(errc code) noexcept {
-  return code != errc::deadline_exceeded && code != errc::cancelled && code != errc::retries_exhausted &&
-         code != errc::unspecified;
+  switch (code) {
+    case errc::unspecified:
+    case errc::deadline_exceeded:
+    case errc::cancelled:
+    case errc::retries_exhausted:
+    case errc::closed:
+    case errc::connection_refused:
+    case errc::connect_timeout:
+    case errc::connect_failed:
+    case errc::resolve_failed:
+    case errc::connection_lost:
+    case errc::protocol_error: return false;
+    default: return true;
+  }
 }
 
 /// "50 ms", "0.3 ms", "1200 ms": what a reader of a log wants, not nanoseconds.
@@ -169,7 +181,7 @@ std::string failure::message() const {
       code == errc::remote_failed || code == errc::remote_throttled || code == errc::remote_rejected;
   if (remote) {
     out += effect == redoubt::effect::none ? ": it was not executed" : ": it may have been executed";
-  } else if (about_redis(code) && (from_client(code) || phase != redoubt::phase::queue || !where.empty())) {
+  } else if (about_redis(code) && (from_client(code) || !where.empty())) {
     out += effect == redoubt::effect::none ? ": Redis did not execute it" : ": Redis may have executed it";
   } else if (about_redis(code)) {
     out += effect == redoubt::effect::none ? ": it was not executed" : ": it may have been executed";

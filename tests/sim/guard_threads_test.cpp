@@ -277,4 +277,38 @@ TEST(guard_threads, C96_waiters_that_leave_while_slots_and_sizes_change) {
   EXPECT_EQ(s.withdrawn, std::uint64_t(cancelled));
 }
 
+// What says that nothing was started must be right, whatever slot came free at the same moment: a retry
+// around it repeats.
+TEST(guard_threads, A_20_a_call_that_ended_in_the_queue_was_never_started) {
+  asio::thread_pool pool(3);
+  redoubt::bulkhead slots({.slots = 2, .waiters = 65536, .max_wait = 1h});
+  redoubt::time_limit in_time({.limit = 300us});
+  constexpr int calls = 4000;
+  std::vector<std::atomic<int>> started(calls), ended_in_queue(calls);
+  auto const s = redoubt::start_plain<int>([&](redoubt::call_scope const&, auto done, int number) {
+                   ++started[static_cast<std::size_t>(number)];
+                   asio::post(pool, [done = std::move(done)]() mutable { std::move(done)(result<int>(1)); });
+                 }) |
+                 through(slots) | through(in_time);
+  std::atomic<int> answered{0};
+  for (int i = 0; i < calls; ++i) {
+    asio::post(pool, [&, i] {
+      s.async(
+          [&, i](result<int> const& r) {
+            ++answered;
+            if (!r && r.error().effect == redoubt::effect::none)
+              ++ended_in_queue[static_cast<std::size_t>(i)];
+          },
+          pool.get_executor(), deadline(), i);
+    });
+  }
+  pool.join();
+  EXPECT_EQ(answered, calls);
+  EXPECT_EQ(slots.snapshot().used, 0u);
+  EXPECT_EQ(in_time.snapshot().orphans, 0u);
+  int both = 0;
+  for (std::size_t i = 0; i < calls; ++i) both += started[i] > 0 && ended_in_queue[i] > 0 ? 1 : 0;
+  EXPECT_EQ(both, 0);
+}
+
 }  // namespace

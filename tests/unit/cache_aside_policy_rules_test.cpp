@@ -51,7 +51,7 @@ TEST_F(cache_aside_policy_rules, outcomes_print_as_one_sentence) {
   redis.on_call = [](words const&) { return test::fails(errc::connection_refused); };
   std::ostringstream text;
   text << get(c);
-  EXPECT_EQ(text.str(), "loaded, degraded: connection refused while queued: Redis did not execute it");
+  EXPECT_EQ(text.str(), "loaded, degraded: connection refused while queued: it was not executed");
 }
 
 TEST_F(cache_aside_policy_rules, options_name_the_bad_field) {

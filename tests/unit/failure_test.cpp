@@ -201,6 +201,13 @@ TEST(failure, names_redis_only_where_redis_was_asked) {
       << "what is queued was not sent: " << f.message();
   f.command = redoubt::command_name("get");
   EXPECT_NE(f.message().find("Redis may have executed it"), std::string::npos) << f.message();
+  // What `transport_failure` says of any socket.
+  for (auto const code : {errc::connection_refused, errc::connect_timeout, errc::connect_failed,
+                          errc::resolve_failed, errc::connection_lost, errc::protocol_error}) {
+    failure other{.code = code, .effect = effect::none, .phase = phase::connect};
+    EXPECT_EQ(other.message().find("Redis"), std::string::npos) << other.message();
+    EXPECT_NE(other.message().find("it was not executed"), std::string::npos) << other.message();
+  }
 }
 
 TEST(failure, is_cheap_to_copy_and_prints_its_message) {

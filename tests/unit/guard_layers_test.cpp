@@ -12,6 +12,7 @@
 
 #include <redoubt/guard/adaptive_throttle.hpp>
 #include <redoubt/guard/breaker.hpp>
+#include <redoubt/guard/bulkhead_layer.hpp>
 #include <redoubt/guard/hedge.hpp>
 #include <redoubt/guard/retry.hpp>
 #include <redoubt/guard/stack.hpp>
@@ -177,6 +178,32 @@ TEST_F(guard_layers, E_18_a_token_bucket_spreads_the_calls_and_each_attempt_take
   auto const refused = ask(guarded);
   EXPECT_EQ(refused.error().code, errc::rate_limited) << "held off";
   EXPECT_GT(refused.error().retry_after, 9s);
+}
+
+TEST_F(guard_layers, A_20_expiring_in_a_queue_is_our_saturation_also_after_having_waited_for_a_turn) {
+  token_bucket quota({.rate = {.limit = 10, .per = 1s}, .max_wait = 1s});
+  bulkhead slots({.slots = 1, .max_wait = 10s});
+  breaker health({.settings = {.consecutive = 1}});
+  test::manual_operation op;
+  auto const guarded =
+      start_plain<int>(op.operation()) | through(slots) | through(quota) | limit(300ms) | through(health);
+  auto held = slots.try_acquire();
+  EXPECT_TRUE(quota.try_acquire(world.now()));
+  std::optional<result<int>> got;
+  guarded.async([&](result<int> r) { got.emplace(std::move(r)); }, world.executor(), deadline());
+  world.run_for(200ms);
+  EXPECT_EQ(quota.snapshot().waited, 1u);
+  EXPECT_EQ(slots.snapshot().waiting, 1u);
+  world.run_for(100ms);
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->error().code, errc::limit_exceeded);
+  EXPECT_EQ(got->error().effect, effect::none);
+  EXPECT_EQ(got->error().group(), failure_class::saturated);
+  EXPECT_EQ(health.snapshot().failed, 0u);
+  held->release();
+  world.run();
+  EXPECT_EQ(op.started(), 0u);
+  EXPECT_EQ(slots.snapshot().used, 0u);
 }
 
 TEST_F(guard_layers, a_throttle_sheds_before_anything_is_started) {

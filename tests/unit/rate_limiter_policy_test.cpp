@@ -242,9 +242,9 @@ TEST_F(rate_limiter_policy, decisions_print_as_one_sentence) {
   f.effect = effect::none;
   f.phase = phase::connect;
   EXPECT_EQ(text(decision<fail_closed>(f, 5)),
-            "unavailable: connection refused while connecting: Redis did not execute it");
+            "unavailable: connection refused while connecting: it was not executed");
   EXPECT_EQ(text(decision<fail_open>(f, 5)),
-            "admitted, degraded: connection refused while connecting: Redis did not execute it");
+            "admitted, degraded: connection refused while connecting: it was not executed");
 }
 
 TEST_F(rate_limiter_policy, options_name_the_bad_field) {

@@ -36,9 +36,9 @@ TEST(spdlog_sink, writes_one_line_per_change_and_counts_repetitions) {
     sink.on({event_kind::ready, "shop", nullptr});
   }
   EXPECT_EQ(f.out.str(),
-            "warning shop: call_rejected: connection refused while connecting: Redis did not execute it\n"
+            "warning shop: call_rejected: connection refused while connecting: it was not executed\n"
             "warning shop: call_rejected repeated 4 times\n"
-            "warning shop: lost: connection lost while reading: Redis may have executed it\n"
+            "warning shop: lost: connection lost while reading: it may have been executed\n"
             "info shop: ready\n"
             "info shop: ready repeated 1 times\n");
 }

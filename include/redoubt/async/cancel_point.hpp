@@ -16,9 +16,9 @@ class cancel_listener {
   virtual ~cancel_listener() = default;
   /// A request to stop. Any thread; at most once per `cancel_point::listen()`.
   virtual void on_cancel() noexcept = 0;
-  /// True while the operation only waits in one of our own queues: ending it now is our saturation, and
-  /// nothing has been started.
-  [[nodiscard]] virtual bool waiting() const noexcept { return false; }
+  /// Takes the operation back while it only waits in one of our own queues. True: nothing has been started
+  /// and nothing will be, so ending it now is our saturation. False: too late for that. Any thread.
+  [[nodiscard]] virtual bool withdraw() noexcept { return false; }
 };
 
 /// Where a request to stop arrives, and who is told. One listener at a time: what has been started last.
@@ -52,14 +52,14 @@ class cancel_point {
     if (told) told->on_cancel();
   }
 
-  /// What the listener says to `cancel_listener::waiting()`.
-  [[nodiscard]] bool waiting() const noexcept {
+  /// What the listener says to `cancel_listener::withdraw()`; to be followed by `cancel()`.
+  [[nodiscard]] bool withdraw() noexcept {
     std::shared_ptr<cancel_listener> asked;
     {
       std::scoped_lock const lock(mutex_);
       asked = listener_.lock();
     }
-    return asked && asked->waiting();
+    return asked && asked->withdraw();
   }
 
   /// True once `cancel()` was called.

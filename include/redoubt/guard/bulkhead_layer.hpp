@@ -30,9 +30,10 @@ class slot_wait : public cancel_listener {
     }
     stop_.emit(asio::cancellation_type::terminal);
   }
-  [[nodiscard]] bool waiting() const noexcept override {
+  [[nodiscard]] bool withdraw() noexcept override {
     std::scoped_lock const lock(mutex_);
-    return !granted_;
+    if (!started_) withdrawn_ = true;
+    return withdrawn_;
   }
 
  protected:
@@ -48,9 +49,11 @@ class slot_wait : public cancel_listener {
     }
     if (late) stop_.emit(asio::cancellation_type::terminal);
   }
-  void granted() {
+  /// True when what waited for the slot may start now that it has it; false when nobody wants it any more.
+  [[nodiscard]] bool may_start() {
     std::scoped_lock const lock(mutex_);
-    granted_ = true;
+    started_ = !cancelled_ && !withdrawn_;
+    return started_;
   }
 
  private:
@@ -58,7 +61,8 @@ class slot_wait : public cancel_listener {
   asio::cancellation_signal stop_;  // its slot is assigned once, before `begun_`
   bool begun_ = false;
   bool cancelled_ = false;
-  bool granted_ = false;
+  bool withdrawn_ = false;
+  bool started_ = false;
 };
 
 }  // namespace detail
@@ -134,14 +138,13 @@ class bulkhead_layer {
    private:
     void ended(result<bulkhead::permit> held) {
       if (!held) return std::move(done_)(result<T>(std::move(held).error()));
-      if (cancel_ != nullptr && cancel_->cancelled()) {
+      if (!this->may_start()) {
         // The slot came together with the request to stop: nobody waits for the answer any more.
         failure f;
         f.code = errc::cancelled;
         f.effect = effect::none;
         return std::move(done_)(result<T>(f));
       }
-      this->granted();
       auto const scope = call_scope::begin(executor_, by_, cancel_);
       std::apply(
           [&](Args const&... args) {

@@ -168,7 +168,7 @@ class limited_call final : public cancel_listener {
   }
 
   void on_cancel() noexcept override { give_up(time_limit::end::cancelled); }
-  [[nodiscard]] bool waiting() const noexcept override { return stop_.waiting(); }
+  [[nodiscard]] bool withdraw() noexcept override { return stop_.withdraw(); }
 
  private:
   [[nodiscard]] keeper keep() noexcept {
@@ -233,9 +233,10 @@ class limited_call final : public cancel_listener {
   }
 
   void give_up(time_limit::end why) noexcept {
-    bool const in_queue = stop_.waiting();
     auto const until_the_end = keep();
     if (!first()) return;
+    // Taken back, not only looked at: what says that nothing was started must not be started a moment later.
+    bool const in_queue = stop_.withdraw();
     {
       std::scoped_lock const lock(mutex_);
       if (!over_) {

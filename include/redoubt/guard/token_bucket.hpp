@@ -175,29 +175,21 @@ class token_bucket_layer {
       std::move(done)(std::move(got));
     };
     if (mine.at <= scope.now) return next(scope, std::move(ended), args...);
-    auto later = [owner = owner_, inner = &next, executor = scope.executor, by = scope.by, since = scope.now,
-                  at = mine.at, copy = std::tuple<std::decay_t<Args>...>(args...)]() mutable {
-      return wait_and_start<T>(*owner, *inner, executor, by, since, at, std::move(copy));
+    auto wait = [owner = owner_, executor = scope.executor, since = scope.now, at = mine.at] {
+      return owner->wait(executor, since, at);
     };
-    spawn_call<T>(scope, std::move(later), std::move(ended));
+    // Started from here, so that a limit around this knows what the inside waits for.
+    auto go_on = [inner = &next, executor = scope.executor, by = scope.by, cancel = scope.cancel,
+                  ended = std::move(ended),
+                  copy = std::tuple<std::decay_t<Args>...>(args...)](result<void> waited) mutable {
+      if (!waited) return std::move(ended)(result<T>(waited.error()));
+      auto const later = call_scope::begin(executor, by, cancel);
+      std::apply([&](auto const&... each) { (*inner)(later, std::move(ended), each...); }, copy);
+    };
+    spawn_call<void>(scope, std::move(wait), std::move(go_on));
   }
 
  private:
-  template <class T, class Next, class... Args>
-  static asio::awaitable<result<T>> wait_and_start(token_bucket& owner, Next const& next,
-                                                   asio::any_io_executor executor, deadline by,
-                                                   time_point since, time_point at,
-                                                   std::tuple<Args...> args) {
-    result<void> const waited = co_await owner.wait(executor, since, at);
-    if (!waited) {
-      result<T> none(waited.error());
-      co_return none;
-    }
-    asio::awaitable<result<T>> inside = await_next<T>(next, executor, by, std::move(args));
-    result<T> got = co_await std::move(inside);
-    co_return got;
-  }
-
   token_bucket* owner_;
 };
 
