@@ -66,38 +66,54 @@ result<void> token_bucket::try_acquire(time_point now) {
 
 asio::awaitable<result<void>> token_bucket::turn(asio::any_io_executor executor, deadline by) {
   auto const now = redoubt::now(executor);
-  auto const got = take(now, latest(now, by));
+  auto const last = latest(now, by);
+  auto const got = take(now, last);
   result<void> out;
   if (!got.granted) out = refusal(got.at - now);
-  if (got.granted && got.at > now) out = co_await wait(executor, now, got.at);
+  if (got.granted && got.at > now) out = co_await wait(executor, now, got.at, last);
   co_return out;
 }
 
 asio::awaitable<result<void>> token_bucket::wait(asio::any_io_executor executor, time_point since,
-                                                 time_point turn) {
+                                                 time_point turn, time_point latest) {
   waited_.add();
   co_await asio::this_coro::throw_if_cancelled(false);
   co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
   timer clock(executor);
-  boost::system::error_code stopped;
-  co_await clock.async_wait_until(turn, asio::redirect_error(asio::use_awaitable, stopped));
   result<void> out;
-  if (stopped) {
-    failure f = refusal(0ns);
-    f.code = errc::cancelled;
+  for (;;) {
+    boost::system::error_code stopped;
+    co_await clock.async_wait_until(turn, asio::redirect_error(asio::use_awaitable, stopped));
+    auto const now = clock.now();
+    if (stopped) {
+      failure f = refusal(0ns);
+      f.code = errc::cancelled;
+      f.rejected = false;
+      f.elapsed = now - since;
+      out = f;
+      break;
+    }
+    if (turn >= held_until_.load(std::memory_order_relaxed)) break;
+    // A pause was asked for after this turn had been given.
+    auto const again = take(now, latest);
+    turn = again.at;
+    if (again.granted) continue;
+    failure f = refusal(again.at - now);
     f.rejected = false;
-    f.elapsed = clock.now() - since;
+    f.elapsed = now - since;
     out = f;
+    break;
   }
   co_return out;
 }
 
 void token_bucket::hold_off(time_point until) noexcept {
+  auto held = held_until_.load(std::memory_order_relaxed);
+  while (held < until && !held_until_.compare_exchange_weak(held, until, std::memory_order_relaxed)) {
+  }
+  if (held >= until) return;
   auto state = state_.load(std::memory_order_relaxed);
-  for (;;) {
-    auto const later = meter_.held_off(state, until);
-    if (later == state) return;
-    if (state_.compare_exchange_weak(state, later, std::memory_order_relaxed)) break;
+  while (!state_.compare_exchange_weak(state, meter_.held_off(state, until), std::memory_order_relaxed)) {
   }
   held_off_.add();
 }

@@ -46,7 +46,7 @@ void open_it(breaker& b, redoubt::time_point now) {
   for (int i = 0; i < 5; ++i) b.try_acquire(now)->record(result<int>(failed(errc::connection_lost)), now);
 }
 
-TEST(breaker_stack, C87_a_thousand_callers_after_the_open_period_and_one_call_to_the_backend) {
+TEST(breaker_stack, C87_ten_thousand_callers_after_the_open_period_and_one_call_to_the_backend) {
   world w;
   breaker b(plain());
   test::manual_operation backend;
@@ -54,7 +54,7 @@ TEST(breaker_stack, C87_a_thousand_callers_after_the_open_period_and_one_call_to
   open_it(b, w.now());
   w.run_for(1s);
   auto const begin = w.now();
-  std::vector<told> callers(1000);
+  std::vector<told> callers(10'000);
   for (auto& c : callers) call(w, s, {}, c);
   w.run_for(100ms);  // the trial takes that long
   EXPECT_EQ(backend.started(), 1u);
@@ -65,8 +65,8 @@ TEST(breaker_stack, C87_a_thousand_callers_after_the_open_period_and_one_call_to
     EXPECT_EQ(c.code(), errc::breaker_open);
     EXPECT_EQ(c.at, begin) << "at once";
   }
-  EXPECT_EQ(refused, 999);
-  EXPECT_EQ(b.snapshot().refused, 999u);
+  EXPECT_EQ(refused, 9999);
+  EXPECT_EQ(b.snapshot().refused, 9999u);
   backend.end(0, result<int>(7));
   w.run_for(1ms);
   EXPECT_TRUE(callers[0].ok()) << "the first one was the trial";

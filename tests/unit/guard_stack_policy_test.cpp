@@ -11,6 +11,7 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/use_future.hpp>
@@ -78,6 +79,27 @@ TEST(guard_stack, any_token_and_any_executor) {
   auto on_strand = s(asio::make_strand(pool), deadline{}, std::string("y"), 1)(asio::use_future);
   EXPECT_EQ(*on_strand.get(), "y");
   pool.join();
+}
+
+TEST(guard_stack, a_call_may_begin_another_of_the_same_stack_as_it_ends) {
+  world w;
+  bulkhead slots({.slots = 1, .waiters = 0});
+  breaker db;
+  redoubt::single_flight<int, int> flights({.keys = 1, .followers = 1});
+  auto const s = redoubt::start_plain<int>(
+                     [](redoubt::call_scope const&, auto done, int) { std::move(done)(result<int>(1)); }) |
+                 through(slots) | redoubt::limit(500ms) | through(db) | redoubt::total(2s) |
+                 one_per_key(flights);
+  asio::any_io_executor const executor = w.get_executor();
+  int ended = 0;
+  std::function<void(result<int>)> const again = [&](result<int> const& r) {
+    EXPECT_TRUE(r) << r.error();
+    if (++ended < 100) s.begin(redoubt::call_scope::begin(executor, {}, nullptr), again, 1);
+  };
+  s.begin(redoubt::call_scope::begin(executor, {}, nullptr), again, 1);
+  EXPECT_EQ(ended, 100);
+  EXPECT_EQ(slots.snapshot().used, 0u);
+  EXPECT_EQ(flights.snapshot().led, 100u);
 }
 
 TEST(guard_stack, an_asio_operation_can_be_guarded) {
@@ -294,6 +316,27 @@ TEST(guard_stack, C96_an_orphan_keeps_its_slot_until_it_really_ends) {
   op.end(0, result<int>(1));
   EXPECT_EQ(slots.snapshot().used, 1u);
   op.end(1, result<int>(1));
+  EXPECT_EQ(slots.snapshot().used, 0u);
+}
+
+// The slot comes free between the answer and the request to stop.
+TEST(guard_stack, A_20_what_ended_in_the_queue_is_not_started_a_moment_later) {
+  asio::io_context io;
+  asio::any_io_executor const executor = io.get_executor();
+  bulkhead slots({.slots = 1});
+  auto held = slots.try_acquire();
+  test::manual_operation op;
+  auto const s = redoubt::start_plain<int>(op.operation()) | through(slots) | redoubt::limit(1ms);
+  std::optional<result<int>> got;
+  s.begin(redoubt::call_scope::begin(executor, {}, nullptr), [&](result<int> r) {
+    got.emplace(std::move(r));
+    held->release();
+    io.poll();
+  });
+  io.run();
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->error().effect, redoubt::effect::none);
+  EXPECT_EQ(op.started(), 0u);
   EXPECT_EQ(slots.snapshot().used, 0u);
 }
 

@@ -150,6 +150,32 @@ TEST_F(token_bucket_guard, options_name_the_bad_field) {
   }
 }
 
+// The provider has said "not now": that holds for who was given a turn before, too.
+TEST_F(token_bucket_guard, E_05_who_waits_already_is_held_off_too) {
+  token_bucket bucket({.rate = {.limit = 10, .per = 1s}, .max_wait = 1h});
+  std::vector<seen> got;
+  for (auto const by : {deadline(), deadline(), world.in(5s), deadline()}) {
+    bucket.acquire(world.executor(), by, [&](result<void> r) {
+      got.push_back({world.elapsed(), r.has_value(), r ? 0ns : r.error().retry_after});
+    });
+  }
+  world.run_for(50ms);
+  failure f;
+  f.code = errc::remote_throttled;
+  f.retry_after = 10s;
+  bucket.on_failure(f, world.now());
+  world.run();
+  ASSERT_EQ(got.size(), 4u);
+  EXPECT_EQ(got[0].at, 0ms);
+  EXPECT_EQ(got[1].at, 200ms) << "no turn comes in time for this one";
+  EXPECT_FALSE(got[1].granted);
+  EXPECT_EQ(got[1].retry_after, 9950ms);
+  EXPECT_EQ(got[2].at, 10'050ms);
+  EXPECT_EQ(got[3].at, 10'150ms);
+  EXPECT_TRUE(got[2].granted && got[3].granted);
+  EXPECT_EQ(bucket.snapshot().held_off, 1u);
+}
+
 TEST_F(token_bucket_guard, E_05_no_answer_keeps_everybody_off_for_longer_than_it_may) {
   token_bucket bucket({.rate = {.limit = 10, .per = 1s}, .max_wait = 0s, .max_hold_off = 10min});
   failure f;

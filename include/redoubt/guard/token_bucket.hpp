@@ -101,10 +101,7 @@ class token_bucket {
   /// `co_await` expression.
   template <class T, class Operation>
   asio::awaitable<result<T>> pass(asio::any_io_executor executor, deadline by, Operation operation) {
-    auto const now = redoubt::now(executor);
-    auto const mine = take(now, latest(now, by));
-    result<void> waited = mine.granted ? result<void>() : result<void>(refusal(mine.at - now));
-    if (mine.granted && mine.at > now) waited = co_await wait(executor, now, mine.at);
+    result<void> waited = co_await turn(executor, by);
     if (!waited) {
       result<T> none(waited.error());
       co_return none;
@@ -114,8 +111,8 @@ class token_bucket {
     co_return got;
   }
 
-  /// Nothing leaves before `until`; then again at the steady rate, without a burst. For a provider that says
-  /// so.
+  /// Nothing leaves before `until`, nor who waits for an earlier turn: that takes a new one, or is refused
+  /// when none comes in time. Then again at the steady rate, without a burst. For a provider that says so.
   void hold_off(time_point until) noexcept;
 
   /// Holds off for as long as `why` asks, up to `max_hold_off`, if the provider said that it is asked too
@@ -136,8 +133,9 @@ class token_bucket {
   friend class detail::token_bucket_layer;
 
   asio::awaitable<result<void>> turn(asio::any_io_executor executor, deadline by);
-  /// For a turn that lies ahead.
-  asio::awaitable<result<void>> wait(asio::any_io_executor executor, time_point since, time_point turn);
+  /// For a turn that lies ahead, or a later one up to `latest`.
+  asio::awaitable<result<void>> wait(asio::any_io_executor executor, time_point since, time_point turn,
+                                     time_point latest);
   [[nodiscard]] time_point latest(time_point now, deadline by) const noexcept {
     return std::min(by.at(), saturating_add(now, max_wait_));
   }
@@ -151,6 +149,7 @@ class token_bucket {
   rate_meter meter_;
   std::shared_ptr<failure_detail const> detail_;
   std::atomic<time_point> state_{rate_meter::full};
+  std::atomic<time_point> held_until_{rate_meter::full};
   detail::striped_counter granted_;
   detail::counter waited_, refused_, held_off_;
 };
@@ -168,15 +167,16 @@ class token_bucket_layer {
 
   template <class T, class Next, class Done, class... Args>
   void start(Next const& next, call_scope const& scope, Done done, Args const&... args) const {
-    auto const mine = owner_->take(scope.now, owner_->latest(scope.now, scope.by));
+    auto const latest = owner_->latest(scope.now, scope.by);
+    auto const mine = owner_->take(scope.now, latest);
     if (!mine.granted) return std::move(done)(result<T>(owner_->refusal(mine.at - scope.now)));
     auto ended = [owner = owner_, clock = &scope.clock, done = std::move(done)](result<T> got) mutable {
       if (!got) owner->on_failure(got.error(), clock->now());
       std::move(done)(std::move(got));
     };
     if (mine.at <= scope.now) return next(scope, std::move(ended), args...);
-    auto wait = [owner = owner_, executor = scope.executor, since = scope.now, at = mine.at] {
-      return owner->wait(executor, since, at);
+    auto wait = [owner = owner_, executor = scope.executor, since = scope.now, at = mine.at, latest] {
+      return owner->wait(executor, since, at, latest);
     };
     // Started from here, so that a limit around this knows what the inside waits for.
     auto go_on = [inner = &next, executor = scope.executor, by = scope.by, cancel = scope.cancel,
