@@ -10,6 +10,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/prefer.hpp>
 
+#include <redoubt/net/call_operation.hpp>
 #include <redoubt/net/stream_transport.hpp>
 
 #include "completion_queue.hpp"
@@ -39,8 +40,10 @@ void deliver_elsewhere(call_list& calls) {
 asio::io_context* host_of(asio::any_io_executor const& executor) noexcept {
   using tracked = std::decay_t<decltype(asio::prefer(std::declval<asio::io_context::executor_type const&>(),
                                                      asio::execution::outstanding_work.tracked))>;
-  if (auto const* const own = executor.target<tracked>()) return host_of(*own);
-  if (auto const* const own = executor.target<asio::io_context::executor_type>()) return host_of(*own);
+  if (auto const* const own = executor.target<tracked>()) return &asio::query(*own, asio::execution::context);
+  if (auto const* const own = executor.target<asio::io_context::executor_type>()) {
+    return &asio::query(*own, asio::execution::context);
+  }
   return nullptr;
 }
 

@@ -212,8 +212,8 @@ TEST_F(admission_policy, tickets_print_as_one_sentence) {
   f.elapsed = 150ms;
   out << "; " << ticket<fail_closed>(f, "k");
   EXPECT_EQ(out.str(),
-            "admitted; refused; unavailable: deadline exceeded after 150 ms while reading: Redis may "
-            "have executed it");
+            "admitted; refused; unavailable: deadline exceeded after 150 ms while reading: it may have been "
+            "executed");
 }
 
 TEST_F(admission_policy, options_name_the_bad_field) {

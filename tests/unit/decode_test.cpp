@@ -240,6 +240,15 @@ TEST(reply, prints_in_the_manner_of_redis_cli) {
   EXPECT_EQ(out.str(), "[(integer) 1, \"a\", (nil), OK, (error) ERR x, []]");
 }
 
+TEST(reply, becomes_a_string_whatever_it_was) {
+  for (auto was : {reply(), integer(7), text("a longer text than fits into the object"),
+                   reply(redoubt::status_line{"OK"}), reply(redoubt::parse_server_error("OOM x script: y")),
+                   reply(reply::array{integer(1)})}) {
+    was.set_string("x");
+    EXPECT_EQ(was, text("x"));
+  }
+}
+
 TEST(reply, wrong_access_gives_nothing_rather_than_harm) {
   EXPECT_EQ(text("x").as_integer(), 0);
   EXPECT_EQ(integer(1).as_string(), "");

@@ -69,10 +69,14 @@ class reply {
   /// Moves the elements out of an array; empty otherwise.
   [[nodiscard]] array take_array() && { return std::move(elements_); }
 
-  /// Becomes a bulk string, made in place. Must be nil.
+  /// Becomes a bulk string, made in place.
   void set_string(std::string_view text) {
-    line_.text = text;
     kind_ = kind::string;
+    integer_ = 0;
+    line_.code = server_errc::other;
+    line_.effect = effect::none;
+    line_.text = text;
+    elements_.clear();
   }
 
   /// The elements for filling in place; must be an array.
