@@ -179,11 +179,10 @@ std::string failure::message() const {
     out += fmt::format(", the server said \"{}\"", detail->server_text);
   bool const remote =
       code == errc::remote_failed || code == errc::remote_throttled || code == errc::remote_rejected;
-  if (remote) {
-    out += effect == redoubt::effect::none ? ": it was not executed" : ": it may have been executed";
-  } else if (about_redis(code) && (from_client(code) || !where.empty())) {
+  bool const redis = !remote && about_redis(code) && (from_client(code) || !where.empty());
+  if (redis) {
     out += effect == redoubt::effect::none ? ": Redis did not execute it" : ": Redis may have executed it";
-  } else if (about_redis(code)) {
+  } else if (remote || about_redis(code)) {
     out += effect == redoubt::effect::none ? ": it was not executed" : ": it may have been executed";
   }
   if (retry_after > duration::zero()) out += fmt::format("; try again in {}", readable(retry_after));
