@@ -4,6 +4,7 @@
 // each question would cost more than the work itself.
 #pragma once
 
+#include <concepts>
 #include <utility>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -22,8 +23,10 @@ namespace asio = boost::asio;
 /// queue or for the network counts by itself. Copyable, thread-safe.
 class direct_executor {
  public:
-  explicit direct_executor(asio::any_io_executor const& executor) {
-    auto const* const known = executor.target<asio::io_context::executor_type>();
+  /// A template, so that nothing is converted: whether this can be copied would depend on itself.
+  template <std::same_as<asio::any_io_executor> Any>
+  explicit direct_executor(Any const& executor) {
+    auto const* const known = executor.template target<asio::io_context::executor_type>();
     if (known && asio::query(*known, asio::execution::blocking) == asio::execution::blocking.possibly) {
       native_ = &asio::query(*known, asio::execution::context);
     } else {
