@@ -9,6 +9,7 @@
 #include <boost/asio/execution/context.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/prefer.hpp>
+#include <boost/asio/require.hpp>
 
 #include <redoubt/net/call_operation.hpp>
 #include <redoubt/net/stream_transport.hpp>
@@ -31,6 +32,8 @@ void deliver_elsewhere(call_list& calls) {
     do {
       together.push(calls.pop());
     } while (!calls.empty() && calls.front()->host() == host);
+    // The calls keep the context at work until they have completed; this, until the post is behind us as well.
+    auto const work = asio::require(host->get_executor(), asio::execution::outstanding_work.tracked);
     completion_queue::of(*host).add(std::move(together));
   }
 }
