@@ -32,7 +32,8 @@ void deliver_elsewhere(call_list& calls) {
     do {
       together.push(calls.pop());
     } while (!calls.empty() && calls.front()->host() == host);
-    // The calls keep the context at work until they have completed; this, until the post is behind us as well.
+    // The calls keep the context at work until they have completed; this, until the post is behind us as
+    // well.
     auto const work = asio::require(host->get_executor(), asio::execution::outstanding_work.tracked);
     completion_queue::of(*host).add(std::move(together));
   }
