@@ -146,8 +146,9 @@ void connection_core::on_read(std::uint64_t epoch, std::string_view bytes) {
   }
   read_size_ = least_read;
   if (size >= (replies + 1) * large_reply) read_size_ = replies > 0 ? 2 * least_read : most_read;
-  if (epoch == life_.epoch()) port_.read(epoch);
   settle(t);
+  // Last: what the next read finds at once is handed over behind what ended here.
+  if (epoch == life_.epoch() && !closed()) port_.read(epoch);
 }
 
 void connection_core::on_reply(reply&& r, time_point t) {

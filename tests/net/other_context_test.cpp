@@ -142,6 +142,27 @@ TEST_F(other_context, a_context_that_ends_frees_what_did_not_complete) {
   EXPECT_TRUE(redis.async_call(command("GET", "k"), {}, asio::use_future).get().has_value());
 }
 
+TEST(completion_order, is_that_of_the_calls_while_more_come_from_another_thread) {
+  scripted_server server(scripted_server::plain());
+  running_context context;
+  auto options = patient(towards(server));
+  options.bounds.in_flight = 100'000;
+  client redis(context.io(), options);
+  constexpr int count = 20'000;
+  std::vector<int> order;  // the context's one thread only
+  order.reserve(count);
+  std::atomic<int> ended = 0;
+  for (int i = 0; i < count; ++i) {
+    redis.async_call(command("GET", "k"), {}, [&, i](result<reply> r) {
+      EXPECT_TRUE(r.has_value());
+      order.push_back(i);
+      ++ended;
+    });
+  }
+  ASSERT_TRUE(eventually([&] { return ended == count; }));
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+
 TEST_F(other_context, an_erased_executor_is_the_same) {
   std::vector<int> order;
   asio::any_io_executor const erased = other->get_executor();
