@@ -182,7 +182,7 @@ std::string failure::message() const {
   bool const redis = !remote && about_redis(code) && (from_client(code) || !where.empty());
   if (redis) {
     out += effect == redoubt::effect::none ? ": Redis did not execute it" : ": Redis may have executed it";
-  } else if (remote || about_redis(code)) {
+  } else if (remote || code == errc::limit_exceeded || about_redis(code)) {
     out += effect == redoubt::effect::none ? ": it was not executed" : ": it may have been executed";
   }
   if (retry_after > duration::zero()) out += fmt::format("; try again in {}", readable(retry_after));

@@ -185,6 +185,13 @@ TEST(failure, says_nothing_about_redis_where_redis_was_not_asked) {
   }
 }
 
+TEST(failure, says_of_a_time_limit_whether_the_operation_may_have_been_executed) {
+  failure f{.code = errc::limit_exceeded, .effect = effect::unknown, .phase = phase::read};
+  EXPECT_NE(f.message().find("it may have been executed"), std::string::npos) << f.message();
+  f.effect = effect::none;
+  EXPECT_NE(f.message().find("it was not executed"), std::string::npos) << f.message();
+}
+
 TEST(failure, tells_when_to_try_again_and_how_often_it_was_tried) {
   failure f{.code = errc::connection_refused, .effect = effect::none, .rejected = true};
   f.retry_after = 120ms;
